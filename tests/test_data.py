@@ -1,0 +1,175 @@
+"""The readers: what they accept, and the sentence that every kind of bad input gets."""
+
+import json
+import os
+
+import pytest
+
+from skillrag_lite import data
+from skillrag_lite.data import DataError, Passage, Question, read_passages, read_questions
+
+PASSAGE = {"id": "p1", "title": "Elbe", "text": "The Elbe is a river."}
+QUESTION = {"id": "q1", "question": "which river?", "answers": ["Elbe"]}
+
+
+def write(path, *rows):
+    """Write each row as one line: text as it stands, anything else as JSON."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "rows.jsonl"
+
+
+def test_rows_come_back_in_file_order(file):
+    write(file, PASSAGE | {"id": "b"}, PASSAGE | {"id": "a"})
+    assert [p.id for p in read_passages(file)] == ["b", "a"]
+    assert read_passages(file)[0] == Passage("b", "Elbe", "The Elbe is a river.")
+
+
+def test_question_fields_and_defaults(file):
+    full = QUESTION | {
+        "id": "q2",
+        "gold_titles": ["Elbe"],
+        "family": "bridge",
+        "failure": "query_misaligned",
+        "gold_ids": ["p1"],
+        "oracle": {"query_misaligned": "elbe river"},
+    }
+    nulls = QUESTION | {"id": "q3", "gold_titles": None, "type": None, "oracle": None}
+    typed = QUESTION | {"id": "q4", "type": "comparison"}
+    plain, rich, empty, benchmark = read_questions(write(file, QUESTION, full, nulls, typed))
+    assert plain == Question("q1", "which river?", ("Elbe",))
+    assert rich == Question(
+        "q2",
+        "which river?",
+        ("Elbe",),
+        ("Elbe",),
+        "bridge",
+        "query_misaligned",
+        ("p1",),
+        {"query_misaligned": "elbe river"},
+    )
+    assert empty == Question("q3", "which river?", ("Elbe",))
+    assert benchmark.family == "comparison"
+    assert hash(rich) == hash(read_questions(file)[1])
+
+
+def test_html_entities_are_undone_everywhere_a_title_may_stand(file):
+    passage = {"id": "p", "title": "Simon &amp; Simon", "text": "caf&eacute;&nbsp;&#39;x&#39;"}
+    assert read_passages(write(file, passage))[0] == Passage("p", "Simon & Simon", "café\xa0'x'")
+    question = QUESTION | {"gold_titles": ["Simon &amp; Simon"], "answers": ["A &lt; B"]}
+    (read,) = read_questions(write(file, question))
+    assert read.gold_titles == ("Simon & Simon",) and read.answers == ("A < B",)
+
+
+def test_byte_order_mark_crlf_blank_lines_and_odd_separators(file):
+    odd = PASSAGE | {"id": "p2", "text": "one\u2028two"}  # a line end to some, not in JSON Lines
+    text = f"{json.dumps(PASSAGE)}\r\n\r\n{json.dumps(odd, ensure_ascii=False)}"
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode("utf-8"))
+    assert [p.text for p in read_passages(file)] == ["The Elbe is a river.", "one\u2028two"]
+
+
+def test_a_title_may_be_empty(file):
+    assert read_passages(write(file, PASSAGE | {"title": ""}))[0].title == ""
+
+
+def without(row, name):
+    return {key: value for key, value in row.items() if key != name}
+
+
+BAD_PASSAGES = [
+    ('{"id": "p", "title"', "broken JSON at column"),
+    ("[" * 100_000, "broken JSON"),
+    ("[1, 2]", "must be a JSON object, not list"),
+    (without(PASSAGE, "id"), "'id' is missing"),
+    (without(PASSAGE, "title"), "'title' is missing"),
+    (without(PASSAGE, "text"), "'text' is missing"),
+    (PASSAGE | {"id": 7}, "'id' must be text, not int"),
+    (PASSAGE | {"title": None}, "'title' is missing"),
+    (PASSAGE | {"title": ["Elbe"]}, "'title' must be text, not list"),
+    (PASSAGE | {"id": ""}, "'id' is empty"),
+    (PASSAGE | {"text": " &nbsp; "}, "'text' is empty"),
+    (PASSAGE | {"id": "first"}, "the id 'first' is already on line 1"),
+    ('{"id": "p", "title": "half \\ud800", "text": "x"}', "not UTF-8"),
+]
+BAD_QUESTIONS = [
+    (without(QUESTION, "question"), "'question' is missing"),
+    (without(QUESTION, "answers"), "at least one answer"),
+    (QUESTION | {"answers": []}, "at least one answer"),
+    (QUESTION | {"answers": "Elbe"}, "'answers' must be a list of texts, not str"),
+    (QUESTION | {"answers": ["Elbe", " "]}, "'answers' is empty"),
+    (QUESTION | {"answers": ["Elbe", 3]}, "'answers' must be text, not int"),
+    (QUESTION | {"gold_titles": "Elbe"}, "'gold_titles' must be a list"),
+    (QUESTION | {"family": 2}, "'family' must be text"),
+    (QUESTION | {"failure": "tired"}, "'failure' is 'tired', but must be one of none"),
+    (QUESTION | {"failure": ["none"]}, "must be one of none"),
+    (QUESTION | {"oracle": {"none": "x"}}, "'oracle' must map query_misaligned"),
+    (QUESTION | {"oracle": ["x"]}, "'oracle' must map"),
+    (QUESTION | {"oracle": {"query_misaligned": ""}}, "'oracle' is empty"),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "good", "bad", "says"),
+    [(read_passages, PASSAGE, bad, says) for bad, says in BAD_PASSAGES]
+    + [(read_questions, QUESTION, bad, says) for bad, says in BAD_QUESTIONS],
+)
+def test_a_bad_line_is_named_and_nothing_is_half_loaded(file, read, good, bad, says):
+    write(file, good | {"id": "first"}, good | {"id": "second"}, bad, good | {"id": "last"})
+    with pytest.raises(DataError) as error:
+        read(file)
+    assert str(error.value).startswith(f"{file}:3: ") and says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_bytes_that_are_not_utf8(file):
+    file.write_bytes(json.dumps(PASSAGE).encode() + b'\n{"id": "\xff"}')
+    with pytest.raises(DataError, match=r":2: not UTF-8"):
+        read_passages(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \r\n", b"\xef\xbb\xbf\n"])
+def test_a_file_without_rows_is_an_error(file, content):
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="holds no rows"):
+        read_questions(file)
+
+
+def test_missing_places_say_what_to_do(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match="cannot be read .*check the path"):
+        read_passages(tmp_path / "nowhere.jsonl")
+    with pytest.raises(DataError, match="choose one of train, dev, test"):
+        data.load("atlas", "validation")
+    monkeypatch.delenv("SKILLRAG_DATA", raising=False)
+    with pytest.raises(DataError, match="set SKILLRAG_DATA to the folder that holds nq/"):
+        data.corpus("nq")
+    monkeypatch.setenv("SKILLRAG_DATA", str(tmp_path))
+    with pytest.raises(DataError, match="there is no folder .*change SKILLRAG_DATA"):
+        data.load("nq", "dev")
+
+
+def test_load_and_corpus_read_a_folder_of_the_readers_own(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine" / "corpus.jsonl", PASSAGE)
+    write(tmp_path / "mine" / "dev.jsonl", QUESTION)
+    monkeypatch.setenv("SKILLRAG_DATA", str(tmp_path))
+    assert [p.id for p in data.corpus("mine")] == ["p1"]
+    assert [q.id for q in data.load("mine", "dev")] == ["q1"]
+
+
+def test_every_dataset_is_in_one_place():
+    assert data.DATASETS == ("atlas", *data.IN_DOMAIN, *data.OUT_OF_DOMAIN)
+    assert len(set(data.DATASETS)) == len(data.DATASETS)
+
+
+@pytest.mark.skipif("SKILLRAG_DATA" not in os.environ, reason="set SKILLRAG_DATA to run this")
+@pytest.mark.parametrize("name", data.DATASETS[1:])
+def test_the_benchmark_samples_load_whole(name):
+    ids = [q.id for split in data.SPLITS for q in data.load(name, split)]
+    passages = data.corpus(name)
+    assert len(ids) == len(set(ids)) > 0 and passages
+    assert not any("&amp;" in p.title for p in passages)
