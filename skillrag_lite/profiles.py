@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from .weights import MODELS
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -10,7 +12,8 @@ class Profile:
 
     `weights` is a key of `weights.MODELS`, or None where the weights come from the makers' hub.
     `chat` says whether prompts go through the model's chat template. A batch holds at most
-    `max_batch` prompts and `batch_tokens` tokens, padding included.
+    `max_batch` prompts and `batch_tokens` tokens, padding included. `stride` thins the tapped
+    blocks, for recordings that must stay small.
     """
 
     name: str
@@ -23,11 +26,17 @@ class Profile:
     batch_tokens: int
     max_batch: int
     note: str
+    stride: int = 1
 
     @property
     def kept_layers(self) -> range:
-        """Return the decoder blocks whose states are read: the last two thirds (v2 §3.1)."""
-        return range(self.n_layers // 3, self.n_layers)
+        """The tapped decoder blocks: every `stride`-th of the last two thirds (v2 §3.1)."""
+        return range(self.n_layers // 3, self.n_layers, self.stride)
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the weights: the file's SHA-256, or the hub id."""
+        return MODELS[self.weights].sha256 if self.weights else self.model
 
 
 _ALL = (
@@ -42,6 +51,7 @@ _ALL = (
         batch_tokens=8192,
         max_batch=32,
         note="the book's default: two CPU cores, 4-bit weights of half a gigabyte",
+        stride=2,
     ),
     Profile(
         name="tiny",

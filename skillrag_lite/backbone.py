@@ -1,0 +1,175 @@
+"""The language model: batched greedy generation with taps, and the scoring of options."""
+
+import time
+from collections.abc import Iterator
+
+import torch
+from tqdm.auto import tqdm
+
+from . import checkpoints
+from .attention import Header, Memory
+from .decoding import Row
+from .encoding import Encoder
+from .generation import ANSWER_MARK, Decoding, Generation, Usage
+from .profiles import Profile
+from .prompts import Prompt
+from .taps import Taps
+
+MAX_HEADERS = 16  # few-shot beginnings whose keys and values are kept
+
+
+class Backbone:
+    """A causal language model that answers lists of prompts.
+
+    Prompts that share their worked examples share the examples' key-value memory, in a batch and
+    across calls. Every generation carries token log-probabilities, entropies and, from `taps`,
+    the pooled residual stream of `profile.kept_layers`. Taught in chapter 01.
+    """
+
+    def __init__(self, model, tokenizer, profile: Profile):
+        self.model, self.profile = model.eval(), profile
+        self.encoder = Encoder(tokenizer, chat=profile.chat)
+        self.taps = Taps(model.base_model.layers, profile.kept_layers)
+        ends = model.generation_config.eos_token_id
+        ends = ends if isinstance(ends, list) else [ends, tokenizer.eos_token_id]
+        self.ends = frozenset(e for e in ends if e is not None)
+        self.mark = self.encoder.text(f"\n{ANSWER_MARK}")
+        self._headers: dict[tuple[int, ...], Header] = {}
+
+    @classmethod
+    def load(cls, profile: Profile) -> "Backbone":
+        """The profile's model, fetched and converted if it is not there yet."""
+        return cls(*checkpoints.load(profile), profile)
+
+    def generate(self, prompts: list[Prompt], decoding: Decoding) -> list[Generation]:
+        """Continue every prompt greedily; the answers stand in the prompts' order."""
+        replies: list[Generation | None] = [None] * len(prompts)
+        for batch in self.batches(prompts, decoding):
+            for index, generation in batch:
+                replies[index] = generation
+        return replies
+
+    def batches(self, prompts, decoding) -> Iterator[list[tuple[int, Generation]]]:
+        """As `generate`, a batch at a time: pairs of (index into `prompts`, Generation)."""
+        with self._progress(len(prompts), "generating") as progress:
+            for header, batch in self._pack(prompts, decoding):
+                replies = self._generate(header, [ids for _, ids in batch], decoding)
+                yield [(index, reply) for (index, _), reply in zip(batch, replies)]
+                progress.update(len(batch))
+
+    @torch.inference_mode()
+    def score(self, prompts: list[Prompt], options: list[str]) -> torch.Tensor:
+        """Log-likelihood of each option as the reply, in nats, shape (n_prompts, n_options).
+
+        One prefill a prompt serves all options: each is read after it and then forgotten.
+        Used by the router; taught in chapter 04.
+        """
+        scores = torch.zeros(len(prompts), len(options))
+        encoded = [self.encoder.text(option) for option in options]
+        with self._progress(len(prompts), "scoring") as progress:
+            for header, batch in self._pack(prompts, Decoding(max(map(len, encoded)))):
+                rows = [index for index, _ in batch]
+                memory, first = self._prefill(header, [ids for _, ids in batch])
+                for o, ids in enumerate(encoded):
+                    tokens = torch.tensor(ids, device=first.device).expand(len(batch), -1)
+                    later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
+                    logits = torch.cat([first[:, None], later[:, :-1]], 1)  # (B, len(ids), V)
+                    logprobs = logits.log_softmax(-1).gather(2, tokens[..., None])
+                    scores[rows, o] = logprobs.sum((1, 2)).cpu()
+                    memory.rewind(len(ids))
+                progress.update(len(batch))
+        return scores
+
+    @torch.inference_mode()
+    def _generate(self, header, prompts: list[list[int]], decoding) -> list[Generation]:
+        started = time.perf_counter()
+        memory, logits = self._prefill(header, prompts)
+        rows = [Row(self.encoder, decoding, self.ends, self.mark) for _ in prompts]
+        self.taps.start(len(rows))
+        live = list(range(len(rows)))
+        while live:
+            logprobs = logits.log_softmax(-1)  # (b, V)
+            best, choice = logprobs.max(-1)
+            entropy = torch.special.entr(logprobs.exp_()).sum(-1)
+            offers = zip(live, choice.tolist(), best.tolist(), entropy.tolist())
+            feed = [rows[r].step(*offer) for r, *offer in offers]
+            going = [i for i, token in enumerate(feed) if token is not None]
+            if not going:
+                break
+            if len(going) < len(live):
+                memory.keep(going)
+                live = [live[i] for i in going]
+            tokens = torch.tensor([[feed[i]] for i in going], device=logits.device)  # (b, 1)
+            logits = self._forward(memory, tokens, torch.ones_like(tokens).bool())[:, -1]
+            fed = [rows[r] for r in live]
+            self.taps.add(live, [r.counted for r in fed], [r.counted_as_answer for r in fed])
+        seconds = (time.perf_counter() - started) / len(rows)
+        shared = memory.header.length
+        return [
+            row.finish(
+                Usage(shared + len(ids), len(row.tokens), round(seconds, 4), shared),
+                self.taps.pooled(i),
+            )
+            for i, (row, ids) in enumerate(zip(rows, prompts))
+        ]
+
+    def _prefill(self, header: tuple[int, ...], prompts: list[list[int]]):
+        """Read the prompts, left-padded, behind their header: the memory and logits (B, V)."""
+        longest = max(map(len, prompts))
+        tokens = torch.zeros(len(prompts), longest, dtype=torch.long, device=self.model.device)
+        valid = torch.zeros_like(tokens, dtype=torch.bool)
+        for row, ids in enumerate(prompts):
+            tokens[row, longest - len(ids) :] = torch.tensor(ids)
+            valid[row, longest - len(ids) :] = True
+        memory = self._memory(len(prompts), self._header(header))
+        return memory, self._forward(memory, tokens, valid)[:, -1]
+
+    def _header(self, ids: tuple[int, ...]) -> Header | None:
+        """The keys and values of a prompt's beginning, computed once."""
+        if not ids:
+            return None
+        if ids not in self._headers:
+            if len(self._headers) == MAX_HEADERS:
+                self._headers.pop(next(iter(self._headers)))
+            tokens = torch.tensor([ids], device=self.model.device)
+            memory = self._memory(1, None)
+            self._forward(memory, tokens, torch.ones_like(tokens).bool())
+            self._headers[ids] = memory.as_header()
+        return self._headers[ids]
+
+    def _memory(self, rows: int, header: Header | None) -> Memory:
+        return Memory(self.model.config.num_hidden_layers, rows, header, self.model.device)
+
+    def _forward(self, memory, tokens, valid, keep: int = 1) -> torch.Tensor:
+        """One pass over the tokens (B, T): logits (B, keep, V) of the last positions, float32."""
+        positions = memory.open(valid)
+        output = self.model(
+            input_ids=tokens, position_ids=positions, use_cache=False,
+            logits_to_keep=keep, memory=memory,
+        )  # fmt: skip
+        return output.logits.float()
+
+    def _pack(self, prompts: list[Prompt], decoding: Decoding):
+        """Batches of similar length that share a header: (header, [(index, ids), …])."""
+        room = self.model.config.max_position_embeddings
+        budget = decoding.max_new_tokens + decoding.answer_tokens + len(self.mark)
+        groups: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
+        for index, prompt in enumerate(prompts):
+            header, ids = self.encoder.prompt(prompt)
+            if len(header) + len(ids) + budget > room:
+                raise ValueError(
+                    f"prompt {index} has {len(header) + len(ids)} tokens and {budget} may follow, "
+                    f"but {self.profile.name} reads {room}: shorten the question or the passages"
+                )
+            groups.setdefault(header, []).append((index, ids))
+        for header, members in groups.items():
+            members.sort(key=lambda member: -len(member[1]))
+            while members:
+                longest = len(members[0][1])
+                size = max(1, min(self.profile.max_batch, self.profile.batch_tokens // longest))
+                yield header, members[:size]
+                members = members[size:]
+
+    @staticmethod
+    def _progress(total: int, what: str):
+        return tqdm(total=total, desc=what, unit="prompt", delay=2, leave=False)

@@ -1,0 +1,70 @@
+"""From a profile to a loaded model: fetch, convert once, open at the asked precision."""
+
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+logging.getLogger("bitsandbytes").setLevel(logging.CRITICAL)  # it talks while it is imported
+
+import torch  # noqa: E402
+from transformers import (  # noqa: E402
+    AttentionInterface,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    GgufConfig,
+)
+from transformers.utils import logging as hf_logging  # noqa: E402
+
+from . import weights  # noqa: E402
+from .attention import attend  # noqa: E402
+from .profiles import Profile  # noqa: E402
+
+hf_logging.set_verbosity_error()
+hf_logging.disable_progress_bar()
+AttentionInterface.register("shared_header", attend)
+
+
+def load(profile: Profile):
+    """The profile's model and tokenizer, on the GPU where there is one."""
+    source = converted(profile.weights) if profile.weights else profile.model
+    how = {"dtype": torch.float32 if profile.precision == "fp32" else torch.bfloat16}
+    if profile.precision == "nf4":
+        how["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
+        )
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = AutoModelForCausalLM.from_pretrained(
+        source, attn_implementation="shared_header", device_map=device, **how
+    )
+    return model, AutoTokenizer.from_pretrained(source)
+
+
+def converted(name: str) -> Path:
+    """The folder of safetensors made from a 4-bit GGUF file, made on first use.
+
+    Dequantising takes 20 to 100 seconds, opening the folder about one; so it is done once and
+    kept beside the weights. The folder appears whole or not at all.
+    """
+    gguf = weights.fetch(name)
+    folder = gguf.with_suffix(".bf16")
+    if folder.exists():
+        return folder
+    print(f"Converting {gguf.name} to safetensors, once (up to two minutes) …", flush=True)
+    work = Path(tempfile.mkdtemp(dir=gguf.parent, prefix=f"{folder.name}."))
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            gguf.parent,
+            gguf_file=gguf.name,
+            quantization_config=GgufConfig(dequantize=True),
+            dtype=torch.bfloat16,
+        )
+        model.save_pretrained(work)
+        AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(work)
+        os.replace(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return folder

@@ -1,0 +1,100 @@
+"""The part of decoding that is about one row: what it does with the token it is offered."""
+
+from collections import deque
+
+import numpy as np
+
+from .generation import ANSWER_MARK, Decoding, Generation, Usage
+
+
+class Row:
+    """One sequence of a batch while it is generated.
+
+    `step` takes the model's choice and returns the token to feed next, or None at the end. Free
+    text ends at a stop string, the end-of-text token or its budget; then, where an answer line is
+    wanted, the mark's tokens are fed without asking the model, and the answer follows.
+    """
+
+    def __init__(self, encoder, decoding: Decoding, ends: frozenset[int], mark: list[int]):
+        self.encoder, self.decoding, self.ends, self.mark = encoder, decoding, ends, mark
+        self.tokens: list[int] = []  # chosen by the model
+        self.logprobs: list[float] = []
+        self.entropies: list[float] = []
+        self.forced: deque[int] = deque()
+        self.free_text = ""
+        self.answer_start = 0
+        self.answering = False
+        self.well_formed = True
+        # of the token to be fed now: was it the model's own choice, and on the answer line?
+        self.counted = self.counted_as_answer = False
+
+    def step(self, token: int, logprob: float, entropy: float) -> int | None:
+        """Take the model's choice; return the token to feed next, None when the row is done."""
+        if self.forced:
+            self.counted = False
+            self.well_formed &= token == self.forced[0]
+            return self.forced.popleft()
+        if token in self.ends or self._stops(token):
+            return self._next_part(token)
+        self.tokens.append(token)
+        self.logprobs.append(logprob)
+        self.entropies.append(entropy)
+        self.counted, self.counted_as_answer = True, self.answering
+        if not self.answering and self.decoding.answer_tokens and ANSWER_MARK in self.text:
+            self._begin_answer()  # the model wrote the mark inside its line
+        elif len(self.tokens) - self.answer_start == self._budget():
+            if self.answering or not self.decoding.answer_tokens:
+                return None
+            self._begin_answer()
+            self.forced.extend(self.mark)
+            self.well_formed = False
+        return token
+
+    @property
+    def text(self) -> str:
+        """What was written so far in the current part."""
+        return self.encoder.decode(self.tokens[self.answer_start :])
+
+    def finish(self, usage: Usage, states: dict) -> Generation:
+        """The finished row as a Generation."""
+        text = self._cut(self.text)
+        if self.answering:
+            text = f"{self.free_text}{text}"
+        return Generation(
+            text=text.strip(),
+            tokens=tuple(self.tokens),
+            logprobs=np.array(self.logprobs, dtype=np.float32),
+            entropies=np.array(self.entropies, dtype=np.float32),
+            usage=usage,
+            states=states,
+            answer_start=self.answer_start,
+            well_formed=self.well_formed,
+        )
+
+    def _budget(self) -> int:
+        return self.decoding.answer_tokens if self.answering else self.decoding.max_new_tokens
+
+    def _stops(self, token: int) -> bool:
+        text = self.encoder.decode([*self.tokens[self.answer_start :], token]).lstrip()
+        return any(stop in text for stop in self.decoding.stop)
+
+    def _cut(self, text: str) -> str:
+        for stop in self.decoding.stop:
+            text = text.lstrip().partition(stop)[0]
+        return text
+
+    def _next_part(self, token: int) -> int | None:
+        """The current part is over: the answer mark comes next, or nothing does."""
+        if self.answering or not self.decoding.answer_tokens:
+            return None
+        self._begin_answer()
+        self.forced.extend(self.mark)
+        self.well_formed = token not in self.ends
+        self.counted = False
+        return self.forced.popleft()
+
+    def _begin_answer(self) -> None:
+        written = self.text
+        self.free_text = written if ANSWER_MARK in written else f"{written.strip()}\n{ANSWER_MARK}"
+        self.answer_start = len(self.tokens)
+        self.answering = True
