@@ -6,6 +6,7 @@ import pytest
 
 from skillrag_lite import profiles
 from skillrag_lite.profiles import PROFILES
+from skillrag_lite.weights import MODELS
 
 
 def test_names_lead_to_their_profiles():
@@ -19,11 +20,18 @@ def test_a_wrong_name_lists_the_names():
 
 
 def test_the_last_two_thirds_of_the_layers_are_kept():
-    assert profiles.get("pocket").kept_layers == range(8, 24)
-    assert profiles.get("llama3-8b").kept_layers == range(10, 32)
+    profile = profiles.get("llama3-8b")
+    assert profile.kept_layers == range(10, 32)
+    assert dataclasses.replace(profile, stride=4).kept_layers == range(10, 32, 4)
     for profile in PROFILES.values():
-        assert len(profile.kept_layers) >= profile.n_layers * 2 / 3
-        assert profile.kept_layers[-1] == profile.n_layers - 1
+        assert min(profile.kept_layers) == profile.n_layers // 3
+        assert max(profile.kept_layers) < profile.n_layers
+
+
+def test_every_profile_knows_its_weights():
+    assert profiles.get("tiny").fingerprint == MODELS["smollm2-135m"].sha256
+    assert profiles.get("qwen3-8b").fingerprint == "Qwen/Qwen3-8B"
+    assert {profile.weights for profile in PROFILES.values()} == {None, *MODELS}
 
 
 def test_a_profile_cannot_be_changed_in_passing():
