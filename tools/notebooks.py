@@ -1,0 +1,72 @@
+"""Run the chapters in fresh kernels and write them back, with outputs, ready to commit.
+
+    python -m tools.notebooks                     all chapters
+    python -m tools.notebooks 00_one_question     the named ones
+
+A notebook that fails is left as it was; its error is printed and the exit status is 1. Running twice
+writes the same bytes.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellControlSignal, DeadKernelError
+
+CHAPTERS = Path(__file__).parents[1] / "notebooks"
+# Outputs are compared word for word: no library may draw progress bars or warn in passing.
+QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error"}
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def normalise(notebook):
+    """Keep of the metadata only what is the same on every machine: kernel, language, tags."""
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+    return notebook
+
+
+def execute(path):
+    """Run one notebook from its own folder and write it back; a failing cell raises."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],  # it warns at every start that it talks over TCP
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute()
+    nbformat.write(normalise(notebook), path)
+
+
+def main(names):
+    os.environ |= QUIET
+    paths = [CHAPTERS / f"{name}.ipynb" for name in names] or sorted(CHAPTERS.glob("*.ipynb"))
+    missing = [path.stem for path in paths if not path.exists()]
+    if missing:
+        print(f"no such chapter in {CHAPTERS.name}/: {', '.join(missing)}", file=sys.stderr)
+        return 1
+    failed = 0
+    for path in paths:
+        print(f"{path.stem} ...", end=" ", flush=True)
+        start = time.perf_counter()
+        try:
+            execute(path)
+            print(f"{time.perf_counter() - start:.1f} s")
+        except (CellControlSignal, DeadKernelError) as error:
+            failed += 1
+            print("failed")
+            print(error, file=sys.stderr)
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
