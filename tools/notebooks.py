@@ -3,8 +3,8 @@
     python -m tools.notebooks                     all chapters
     python -m tools.notebooks 00_one_question     the named ones
 
-A notebook that fails is left as it was; its error is printed and the exit status is 1. Running twice
-writes the same bytes.
+A notebook that fails is left as it was; its error is printed and the exit status is 1. Running
+twice writes the same bytes.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Formulas without a network: MathJax's one-file build, taken from an installed package.
 
-SVG output, since its glyphs are drawn from the script itself: some browsers refuse to load fonts for
-a page that was opened from a folder.
+SVG output, since the script itself draws the glyphs: some browsers refuse to load fonts for a page
+that was opened from a folder.
 """
 
 from importlib.resources import files
