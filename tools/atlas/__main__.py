@@ -1,0 +1,52 @@
+"""Rebuild the Atlas: `python -m tools.atlas` (add a folder to write elsewhere)."""
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tqdm import tqdm
+
+from .certify import Certifier
+from .facts import ROOT, dice, read_all
+from .prose import corpus, read_specs
+from .questions import proposals
+from .select import choose, row
+
+
+def build():
+    """All files of the Atlas as {name: rows}, and what the quotas lack."""
+    world = read_all(read_specs())
+    passages = corpus(world)
+    certifier = Certifier(passages, world)
+    certified = []
+    for p in tqdm(proposals(world), desc="certifying", unit=" questions", delay=2):
+        label, repairs = certifier.label(p)
+        if label:
+            certified.append((p, label, repairs))
+    chosen, short = choose(certified)
+    files = {"corpus": passages}
+    for split, items in chosen.items():
+        items.sort(key=lambda item: dice("shuffle", item[0].question))
+        files[split] = [row(p, label, f"atlas-{split}-{n:04d}", world)
+                        for n, (p, label) in enumerate(items, start=1)]
+    return files, short
+
+
+def main():
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "data" / "atlas"
+    files, short = build()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in files.items():
+        text = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8", newline="\n")
+    for split in ("train", "dev", "test"):
+        counts = Counter(r["failure"] for r in files[split])
+        print(f"{split}: {len(files[split])} questions, {dict(sorted(counts.items()))}")
+    lengths = [len(r["text"].split()) for r in files["corpus"]]
+    print(f"corpus: {len(lengths)} passages of {min(lengths)}-{max(lengths)} words")
+    for key, n in sorted(short.items()):
+        print("short of", *key, n)
+
+
+if __name__ == "__main__":
+    main()
