@@ -52,7 +52,7 @@ class Backbone:
     def batches(self, prompts, decoding) -> Iterator[list[tuple[int, Generation]]]:
         """As `generate`, a batch at a time: pairs of (index into `prompts`, Generation)."""
         with self._progress(len(prompts), "generating") as progress:
-            for header, batch in self._pack(prompts, decoding):
+            for header, batch in self._pack(prompts, self._room(decoding)):
                 replies = self._generate(header, [ids for _, ids in batch], decoding)
                 yield [(index, reply) for (index, _), reply in zip(batch, replies)]
                 progress.update(len(batch))
@@ -67,9 +67,10 @@ class Backbone:
         scores = torch.zeros(len(prompts), len(options))
         encoded = [self.encoder.text(option) for option in options]
         with self._progress(len(prompts), "scoring") as progress:
-            for header, batch in self._pack(prompts, Decoding(max(map(len, encoded)))):
+            room = max(map(len, encoded))
+            for header, batch in self._pack(prompts, room):
                 rows = [index for index, _ in batch]
-                memory, first = self._prefill(header, [ids for _, ids in batch])
+                memory, first = self._prefill(header, [ids for _, ids in batch], room)
                 for o, ids in enumerate(encoded):
                     tokens = torch.tensor(ids, device=first.device).expand(len(batch), -1)
                     later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
@@ -83,7 +84,7 @@ class Backbone:
     @torch.inference_mode()
     def _generate(self, header, prompts: list[list[int]], decoding) -> list[Generation]:
         started = time.perf_counter()
-        memory, logits = self._prefill(header, prompts)
+        memory, logits = self._prefill(header, prompts, self._room(decoding))
         rows = [Row(self.encoder, decoding, self.ends, self.mark) for _ in prompts]
         self.taps.start(len(rows))
         live = list(range(len(rows)))
@@ -113,7 +114,11 @@ class Backbone:
             for i, (row, ids) in enumerate(zip(rows, prompts))
         ]
 
-    def _prefill(self, header: tuple[int, ...], prompts: list[list[int]]):
+    def _room(self, decoding: Decoding) -> int:
+        """The most tokens that may follow a prompt."""
+        return decoding.max_new_tokens + decoding.answer_tokens + len(self.mark)
+
+    def _prefill(self, header: tuple[int, ...], prompts: list[list[int]], room: int):
         """Read the prompts, left-padded, behind their header: the memory and logits (B, V)."""
         longest = max(map(len, prompts))
         tokens = torch.zeros(len(prompts), longest, dtype=torch.long, device=self.model.device)
@@ -121,7 +126,7 @@ class Backbone:
         for row, ids in enumerate(prompts):
             tokens[row, longest - len(ids) :] = torch.tensor(ids)
             valid[row, longest - len(ids) :] = True
-        memory = self._memory(len(prompts), self._header(header))
+        memory = self._memory(len(prompts), longest + room, self._header(header))
         return memory, self._forward(memory, tokens, valid)[:, -1]
 
     def _header(self, ids: tuple[int, ...]) -> Header | None:
@@ -132,13 +137,14 @@ class Backbone:
             if len(self._headers) == MAX_HEADERS:
                 self._headers.pop(next(iter(self._headers)))
             tokens = torch.tensor([ids], device=self.model.device)
-            memory = self._memory(1, None)
+            memory = self._memory(1, len(ids), None)
             self._forward(memory, tokens, torch.ones_like(tokens).bool())
             self._headers[ids] = memory.as_header()
         return self._headers[ids]
 
-    def _memory(self, rows: int, header: Header | None) -> Memory:
-        return Memory(self.model.config.num_hidden_layers, rows, header, self.model.device)
+    def _memory(self, rows: int, capacity: int, header: Header | None) -> Memory:
+        layers, device = self.model.config.num_hidden_layers, self.model.device
+        return Memory(layers, rows, capacity, header, device)
 
     def _forward(self, memory, tokens, valid, keep: int = 1) -> torch.Tensor:
         """One pass over the tokens (B, T): logits (B, keep, V) of the last positions, float32."""
@@ -149,17 +155,16 @@ class Backbone:
         )  # fmt: skip
         return output.logits.float()
 
-    def _pack(self, prompts: list[Prompt], decoding: Decoding):
+    def _pack(self, prompts: list[Prompt], room: int):
         """Batches of similar length that share a header: (header, [(index, ids), …])."""
-        room = self.model.config.max_position_embeddings
-        budget = decoding.max_new_tokens + decoding.answer_tokens + len(self.mark)
+        limit = self.model.config.max_position_embeddings
         groups: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
         for index, prompt in enumerate(prompts):
             header, ids = self.encoder.prompt(prompt)
-            if len(header) + len(ids) + budget > room:
+            if len(header) + len(ids) + room > limit:
                 raise ValueError(
-                    f"prompt {index} has {len(header) + len(ids)} tokens and {budget} may follow, "
-                    f"but {self.profile.name} reads {room}: shorten the question or the passages"
+                    f"prompt {index} has {len(header) + len(ids)} tokens and {room} may follow, "
+                    f"but {self.profile.name} reads {limit}: shorten the question or the passages"
                 )
             groups.setdefault(header, []).append((index, ids))
         for header, members in groups.items():
