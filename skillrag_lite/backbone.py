@@ -10,7 +10,7 @@ from . import checkpoints
 from .attention import Header, Memory
 from .decoding import Row
 from .encoding import Encoder
-from .generation import ANSWER_MARK, Decoding, Generation, Usage
+from .generation import Decoding, Generation, Scored, Usage
 from .profiles import Profile
 from .prompts import Prompt
 from .taps import Taps
@@ -33,7 +33,6 @@ class Backbone:
         ends = model.generation_config.eos_token_id
         ends = ends if isinstance(ends, list) else [ends, tokenizer.eos_token_id]
         self.ends = frozenset(e for e in ends if e is not None)
-        self.mark = self.encoder.text(f"\n{ANSWER_MARK}")
         self._headers: dict[tuple[int, ...], Header] = {}
 
     @classmethod
@@ -58,34 +57,40 @@ class Backbone:
                 progress.update(len(batch))
 
     @torch.inference_mode()
-    def score(self, prompts: list[Prompt], options: list[str]) -> torch.Tensor:
-        """Log-likelihood of each option as the reply, in nats, shape (n_prompts, n_options).
+    def score(self, prompts: list[Prompt], options: list[str]) -> list[Scored]:
+        """The log-likelihood of each option as each prompt's reply.
 
         One prefill a prompt serves all options: each is read after it and then forgotten.
         Used by the router; taught in chapter 04.
         """
-        scores = torch.zeros(len(prompts), len(options))
+        scored: list[Scored | None] = [None] * len(prompts)
         encoded = [self.encoder.text(option) for option in options]
         with self._progress(len(prompts), "scoring") as progress:
             room = max(map(len, encoded))
             for header, batch in self._pack(prompts, room):
-                rows = [index for index, _ in batch]
+                started = time.perf_counter()
+                logprobs = torch.zeros(len(batch), len(options))
                 memory, first = self._prefill(header, [ids for _, ids in batch], room)
                 for o, ids in enumerate(encoded):
                     tokens = torch.tensor(ids, device=first.device).expand(len(batch), -1)
                     later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
                     logits = torch.cat([first[:, None], later[:, :-1]], 1)  # (B, len(ids), V)
-                    logprobs = logits.log_softmax(-1).gather(2, tokens[..., None])
-                    scores[rows, o] = logprobs.sum((1, 2)).cpu()
+                    chosen = logits.log_softmax(-1).gather(2, tokens[..., None])
+                    logprobs[:, o] = chosen.sum((1, 2))
                     memory.rewind(len(ids))
+                seconds = (time.perf_counter() - started) / len(batch)
+                for (index, ids), row in zip(batch, logprobs.tolist()):
+                    usage = self._usage(header, ids, 0, seconds)
+                    scored[index] = Scored(tuple(round(x, 4) for x in row), usage)
                 progress.update(len(batch))
-        return scores
+        return scored
 
     @torch.inference_mode()
     def _generate(self, header, prompts: list[list[int]], decoding) -> list[Generation]:
         started = time.perf_counter()
         memory, logits = self._prefill(header, prompts, self._room(decoding))
-        rows = [Row(self.encoder, decoding, self.ends, self.mark) for _ in prompts]
+        mark = self._mark(decoding)
+        rows = [Row(self.encoder, decoding, self.ends, mark) for _ in prompts]
         self.taps.start(len(rows))
         live = list(range(len(rows)))
         while live:
@@ -105,18 +110,21 @@ class Backbone:
             fed = [rows[r] for r in live]
             self.taps.add(live, [r.counted for r in fed], [r.counted_as_answer for r in fed])
         seconds = (time.perf_counter() - started) / len(rows)
-        shared = memory.header.length
         return [
-            row.finish(
-                Usage(shared + len(ids), len(row.tokens), round(seconds, 4), shared),
-                self.taps.pooled(i),
-            )
+            row.finish(self._usage(header, ids, len(row.tokens), seconds), self.taps.pooled(i))
             for i, (row, ids) in enumerate(zip(rows, prompts))
         ]
 
+    def _usage(self, header, ids, new: int, seconds: float) -> Usage:
+        return Usage(1, len(header) + len(ids), len(header), new, round(seconds, 4))
+
+    def _mark(self, decoding: Decoding) -> list[int]:
+        """The tokens that open the marked line."""
+        return self.encoder.text(f"\n{decoding.mark}") if decoding.mark else []
+
     def _room(self, decoding: Decoding) -> int:
         """The most tokens that may follow a prompt."""
-        return decoding.max_new_tokens + decoding.answer_tokens + len(self.mark)
+        return decoding.max_new_tokens + decoding.answer_tokens + len(self._mark(decoding))
 
     def _prefill(self, header: tuple[int, ...], prompts: list[list[int]], room: int):
         """Read the prompts, left-padded, behind their header: the memory and logits (B, V)."""

@@ -19,8 +19,8 @@ ASKED = [
     "north north north north north north",
 ]
 PROMPTS = [Prompt(SHOTS, asked) for asked in ASKED]
-FREE = Decoding(max_new_tokens=12, stop=("\n\n\n\n",))
-LINE = Decoding(max_new_tokens=9, stop=("\n\n\n\n",), answer_tokens=5)
+FREE = Decoding(max_new_tokens=12, mark="", stop=("\n\n\n\n",))
+LINE = Decoding(max_new_tokens=9, answer_tokens=5, stop=("\n\n\n\n",))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def full_sequence(backbone, prompt, reply):
     sequence = flat(backbone, prompt)
     marks = [False] * len(sequence)
     answers = list(marks)
-    parts = [(tokens[:start], False), (backbone.mark, None), (tokens[start:], True)]
+    parts = [(tokens[:start], False), (backbone._mark(LINE), None), (tokens[start:], True)]
     for ids, answering in parts if reply.answer_start else [(tokens, False)]:
         sequence += ids
         marks += [answering is not None] * len(ids)
@@ -123,12 +123,12 @@ def test_option_scores_equal_a_plain_forward(backbone, reference):
     options = ["Paris", "Shakespeare wrote", " the Seine"]
     scores = backbone.score(PROMPTS, options)
     for prompt, row in zip(PROMPTS, scores):
-        for option, score in zip(options, row):
+        for option, score in zip(options, row.logprobs):
             ids, extra = flat(backbone, prompt), backbone.encoder.text(option)
             with torch.no_grad():
                 logits = reference(torch.tensor([ids + extra])).logits[0, len(ids) - 1 : -1]
             expected = logits.log_softmax(-1).gather(1, torch.tensor(extra)[:, None]).sum()
-            assert score.item() == pytest.approx(expected.item(), abs=1e-3)
+            assert score == pytest.approx(expected.item(), abs=1e-3)
 
 
 def test_the_answer_line_is_there_whatever_the_model_writes(backbone):
