@@ -3,8 +3,8 @@
 __version__ = "0.1.0"
 
 
-def ask(question: str, profile: str = "pocket", corpus=None):
-    """Answer one question by Skill-RAG and return its Trace (see `skillrag_lite.lab.ask`)."""
+def ask(question: str, *arguments, **options):
+    """Answer one question by Skill-RAG and return its Trace; all of it in `lab.ask`."""
     from .lab import ask  # torch and transformers load only when they are needed
 
-    return ask(question, profile, corpus)
+    return ask(question, *arguments, **options)

@@ -57,7 +57,8 @@ def ask(options) -> None:
         raise ValueError("ask something: python -m skillrag_lite ask 'who wrote Hamlet?'")
     corpus = data.read_passages(options.corpus) if options.corpus else None
     for question in asked:
-        print(ask(question, options.profile, corpus), end="\n\n", flush=True)
+        mode = "live" if options.demo else "auto"
+        print(ask(question, options.profile, corpus, mode), end="\n\n", flush=True)
 
 
 def weights(options) -> None:
@@ -70,20 +71,22 @@ def weights(options) -> None:
         print(f"{profile.model} is fetched from its makers' hub when it is first loaded.")
         return
     model = MODELS[profile.weights]
-    print(f"{options.profile}: {model.file}, {model.size / 1e6:.0f} MB, {model.licence}", flush=True)
+    print(
+        f"{options.profile}: {model.file}, {model.size / 1e6:.0f} MB, {model.licence}", flush=True
+    )
     print(f"ready: {converted(profile.weights)}")
 
 
 def record(options) -> None:
     """Answer the Atlas under both conditions, train the gate, run the loop, export it all."""
-    from .record import record
+    from .runs import record
 
     record(options.profile, options.n)
 
 
 def run(options) -> None:
     """Answer a split by the loop, and print its scores beside the two one-call methods."""
-    from .record import compare
+    from .runs import compare
 
     print(compare(options.profile, options.dataset, options.split, options.router, options.n))
 

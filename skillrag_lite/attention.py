@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+
 @dataclass(frozen=True)
 class Header:
     """The keys and values of a prompt's common beginning, one tensor (n_kv, H, d_head) a layer."""
@@ -98,7 +99,8 @@ class Memory:
         seen = held & (places <= now)
         if window is not None:
             seen &= places > now - window
-        return seen | ~self.valid[:, newest, None]  # padding sees anything: no empty softmax, no NaN
+        padding = ~self.valid[:, newest, None]  # sees anything: no empty softmax, no NaN
+        return seen | padding
 
 
 def attend(module, query, key, value, attention_mask, *, scaling, memory: Memory,

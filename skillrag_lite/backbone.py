@@ -53,7 +53,7 @@ class Backbone:
         with self._progress(len(prompts), "generating") as progress:
             for header, batch in self._pack(prompts, self._room(decoding)):
                 replies = self._generate(header, [ids for _, ids in batch], decoding)
-                yield [(index, reply) for (index, _), reply in zip(batch, replies)]
+                yield [(index, reply) for (index, _), reply in zip(batch, replies, strict=True)]
                 progress.update(len(batch))
 
     @torch.inference_mode()
@@ -79,7 +79,7 @@ class Backbone:
                     logprobs[:, o] = chosen.sum((1, 2))
                     memory.rewind(len(ids))
                 seconds = (time.perf_counter() - started) / len(batch)
-                for (index, ids), row in zip(batch, logprobs.tolist()):
+                for (index, ids), row in zip(batch, logprobs.tolist(), strict=True):
                     usage = self._usage(header, ids, 0, seconds)
                     scored[index] = Scored(tuple(round(x, 4) for x in row), usage)
                 progress.update(len(batch))
@@ -97,7 +97,7 @@ class Backbone:
             logprobs = logits.log_softmax(-1)  # (b, V)
             best, choice = logprobs.max(-1)
             entropy = torch.special.entr(logprobs.exp_()).sum(-1)
-            offers = zip(live, choice.tolist(), best.tolist(), entropy.tolist())
+            offers = zip(live, choice.tolist(), best.tolist(), entropy.tolist(), strict=True)
             feed = [rows[r].step(*offer) for r, *offer in offers]
             going = [i for i, token in enumerate(feed) if token is not None]
             if not going:
@@ -112,7 +112,7 @@ class Backbone:
         seconds = (time.perf_counter() - started) / len(rows)
         return [
             row.finish(self._usage(header, ids, len(row.tokens), seconds), self.taps.pooled(i))
-            for i, (row, ids) in enumerate(zip(rows, prompts))
+            for i, (row, ids) in enumerate(zip(rows, prompts, strict=True))
         ]
 
     def _usage(self, header, ids, new: int, seconds: float) -> Usage:

@@ -12,7 +12,7 @@ from .probe import Probe, ProbeConfig, config_of, stack
 
 @dataclass(frozen=True)
 class Point:
-    """One threshold's outcome on a set of questions: how often it retrieves, how often it is right."""
+    """One threshold's outcome on a set of questions: its retrieval rate and its accuracy."""
 
     tau: float
     retrieval_rate: float

@@ -38,7 +38,7 @@ class Usage:
     seconds: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
-        both = zip(vars(self).values(), vars(other).values())
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
         return Usage(*(round(a + b, 4) for a, b in both))
 
 

@@ -57,18 +57,18 @@ def open_lab(profile: str = "pocket", dataset: str = "atlas", mode: str = "repla
     return Lab(open_recorder(profile, mode), BM25(data.corpus(dataset)))
 
 
-@cache
-def _asking(profile: str) -> Lab:
-    return open_lab(profile, mode="auto")
+_open_once = cache(open_lab)
 
 
-def ask(question: str, profile: str = "pocket", corpus: list[Passage] | None = None) -> Trace:
+def ask(question: str, profile: str = "pocket", corpus: list[Passage] | None = None,
+        mode: str = "auto") -> Trace:  # fmt: skip
     """Answer one question by Skill-RAG and show how: the front door of the package.
 
     `corpus` is a list of passages of your own; without it the Atlas is searched. The model is
-    fetched on first use. Taught in chapter 00.
+    fetched on first use, and asked only what it was not asked before, unless `mode` is `live`.
+    Taught in chapter 00.
     """
-    lab = _asking(profile)
+    lab = _open_once(profile, mode=mode)
     if corpus is not None:
         lab = Lab(lab.backbone, BM25(corpus))
     return lab.run([Question(id="ask", question=question, answers=())])[0]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from .data import Question
 from .prompts import QA, answer_prompt
 from .retrieve import TOP_K
-from .router import EXIT, ROUTERS, UNPARSED
-from .skills import LABELS, Case, write_queries
+from .router import ROUTERS, UNPARSED
+from .skills import EXIT, LABELS, Case, write_queries
 from .trace import Round, Trace
 
 BUDGET = 3  # rounds of retrieval (Skill-RAG v1 §4.3)
@@ -30,15 +30,15 @@ def run(questions: list[Question], backbone, retriever, gate, router: str = "sco
     def answer(open_now, queries):
         """One batched answer for the open questions; those the gate trusts are done."""
         found = retriever.search(queries, k) if queries else [[] for _ in open_now]
-        prompts = [answer_prompt(questions[i].question, p) for i, p in zip(open_now, found)]
-        replies = backbone.generate(prompts, QA)
-        for n, (i, reply, layers) in enumerate(zip(open_now, replies, gate.read(replies))):
-            confidence = round(float(layers.mean()), 4)
-            path = paths[i]
-            path.append(Round(
-                query=queries[n] if queries else None, passages=tuple(found[n]), generation=reply,
-                confidence=confidence, layer_confidence=tuple(layers.round(4).tolist()),
-                usage=reply.usage,
+        asked = [questions[i].question for i in open_now]
+        replies = backbone.generate(list(map(answer_prompt, asked, found)), QA)
+        layers = gate.read(replies)  # (n_open, L)
+        for n, i in enumerate(open_now):
+            confidence = float(layers[n].mean())
+            paths[i].append(Round(
+                query=queries[n] if queries else None, passages=tuple(found[n]),
+                generation=replies[n], usage=replies[n].usage, confidence=round(confidence, 4),
+                layer_confidence=tuple(layers[n].round(4).tolist()),
             ))  # fmt: skip
             if confidence >= gate.tau:
                 ended[i] = "sufficient"
@@ -56,7 +56,7 @@ def run(questions: list[Question], backbone, retriever, gate, router: str = "sco
             ended |= dict.fromkeys(still_open, "budget")
         elif still_open:
             still_open, queries = _mend(questions, paths, ended, still_open, backbone, router)
-    return [Trace(q, tuple(path), ended[i]) for i, (q, path) in enumerate(zip(questions, paths))]
+    return [Trace(q, tuple(paths[i]), ended[i]) for i, q in enumerate(questions)]
 
 
 def _mend(questions, paths, ended, failed, backbone, router):
@@ -65,7 +65,7 @@ def _mend(questions, paths, ended, failed, backbone, router):
         i: Case(questions[i].question, paths[i][-1].generation, paths[i][-1].passages)
         for i in failed
     }
-    for i, diagnosis in zip(failed, ROUTERS[router](backbone, list(cases.values()))):
+    for i, diagnosis in zip(failed, ROUTERS[router](backbone, list(cases.values())), strict=True):
         _note(paths[i], diagnosis.usage, label=diagnosis.label, diagnosis=diagnosis.sentence)
         if diagnosis.label == EXIT:
             ended[i] = "exit"
@@ -73,9 +73,9 @@ def _mend(questions, paths, ended, failed, backbone, router):
     labels = [paths[i][-1].label for i in going]
     labels = [DEFAULT if label == UNPARSED else label for label in labels]
     written = write_queries(backbone, labels, [cases[i] for i in going])
-    for i, reply in zip(going, written):
+    for i, reply in zip(going, written, strict=True):
         _note(paths[i], reply.usage)
-    return going, [w.answer or questions[i].question for i, w in zip(going, written)]
+    return going, [w.answer or questions[i].question for i, w in zip(going, written, strict=True)]
 
 
 def _note(path: list[Round], usage, **facts) -> None:

@@ -84,8 +84,8 @@ def one_line(text: str, max_words: int = MAX_WORDS) -> str:
 
 def evidence(passages: list[Passage] | tuple[Passage, ...]) -> str:
     """The passages as a numbered list, one line each."""
-    lines = [f"[{i}] {one_line(p.title, 20)}: {one_line(p.text)}" for i, p in enumerate(passages, 1)]
-    return "\n".join(["Passages:", *lines])
+    shown = [f"{one_line(p.title, 20)}: {one_line(p.text)}" for p in passages]
+    return "\n".join(["Passages:", *(f"[{i}] {text}" for i, text in enumerate(shown, 1))])
 
 
 def question_block(question: str, passages=None) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .generation import Decoding, Usage
 from .prompts import Prompt
-from .skills import BEES, CHESS, EXIT, LABELS, SAX, VIOLIN, Case, shots, situation
+from .skills import BEES, CHESS, LABELS, SAX, VIOLIN, Case, shots, situation
 
 DIAGNOSIS = Decoding(max_new_tokens=40, answer_tokens=10, mark="Label:")
 UNPARSED = "unparsed"
@@ -50,7 +50,7 @@ EXAMPLES = (
 _SHOTS = shots(INSTRUCTION, EXAMPLES, DIAGNOSIS.mark)
 # For `score` the examples' replies are the label alone, so that its likelihood can be read at once.
 _LABEL_SHOTS = tuple(
-    (asked, f"{DIAGNOSIS.mark} {example[-1]}") for (asked, _), example in zip(_SHOTS, EXAMPLES)
+    (asked, f"{DIAGNOSIS.mark} {label}") for (asked, _), label in zip(_SHOTS, LABELS, strict=True)
 )
 _NOTHING = situation("N/A", "N/A", ())
 
@@ -87,9 +87,7 @@ def score(backbone, cases: list[Case]) -> list[Diagnosis]:
     prompts = [Prompt(_LABEL_SHOTS, _asked(case), lead) for case in cases]
     empty, *scored = backbone.score([Prompt(_LABEL_SHOTS, _NOTHING, lead), *prompts], options)
     gains = np.array([s.logprobs for s in scored]) - np.array(empty.logprobs)  # (n, 4)
-    return [
-        Diagnosis(LABELS[row.argmax()], "", scored[i].usage) for i, row in enumerate(gains)
-    ]
+    return [Diagnosis(LABELS[row.argmax()], "", scored[i].usage) for i, row in enumerate(gains)]
 
 
 def _asked(case: Case) -> str:
@@ -97,4 +95,3 @@ def _asked(case: Case) -> str:
 
 
 ROUTERS = {"generate": generate, "score": score}
-__all__ = ["EXIT", "LABELS", "ROUTERS", "UNPARSED", "Diagnosis", "generate", "score"]

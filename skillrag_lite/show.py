@@ -43,10 +43,9 @@ def table(rows: list[dict], columns: list[str] | None = None) -> str:
     cells = [columns] + [[_cell(name, row[name]) for name in columns] for row in rows]
     widths = [max(len(line[c]) for line in cells) for c in range(len(columns))]
     lines = []
-    for line in cells:
-        first = line[0].ljust(widths[0])
-        rest = "  ".join(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))
-        lines.append(f"{first}  {rest}".rstrip())
+    for first, *rest in cells:
+        aligned = map(str.rjust, rest, widths[1:])
+        lines.append("  ".join([first.ljust(widths[0]), *aligned]).rstrip())
     return "\n".join(lines)
 
 

@@ -137,7 +137,7 @@ FOCUS = Skill(
         ),
     ),
 )
-SKILLS = dict(zip(LABELS, (REWRITE, DECOMPOSE, FOCUS)))
+SKILLS = dict(zip(LABELS[:-1], (REWRITE, DECOMPOSE, FOCUS), strict=True))
 
 
 def query_prompt(label: str, case: Case) -> Prompt:
@@ -152,5 +152,5 @@ def write_queries(backbone, labels: list[str], cases: list[Case]) -> list[Genera
 
     Source: Skill-RAG v2 §3.2 and appendix A.1. Taught in chapter 04.
     """
-    prompts = [query_prompt(label, case) for label, case in zip(labels, cases)]
+    prompts = [query_prompt(label, case) for label, case in zip(labels, cases, strict=True)]
     return backbone.generate(prompts, QUERY)

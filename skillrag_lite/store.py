@@ -67,8 +67,8 @@ def unpack(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 class Store:
     """One SQLite file of checksummed rows; several processes may write to it at once.
 
-    `bits` is 8 (states as int8 with a scale a layer) or 16 (as float16: twice the size). A `readonly`
-    store needs no right to write beside the file; with `repair` a corrupt row counts as absent.
+    `bits` is 8 (states as int8 with a scale a layer) or 16 (as float16: twice the size). With
+    `readonly` no right to write is needed; with `repair` a corrupt row counts as absent.
     """
 
     def __init__(self, path: str | Path, bits=8, readonly=False, repair=False):

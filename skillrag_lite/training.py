@@ -1,4 +1,4 @@
-"""From questions to a trained gate: both conditions answered, a probe chosen on dev, a threshold."""
+"""From questions to a trained gate: two conditions answered, a probe and τ chosen on dev."""
 
 from dataclasses import dataclass
 
@@ -80,8 +80,7 @@ def examples(questions: list[Question], backbone, retriever) -> Examples:
 def choose_probe(train: Examples, dev: Examples, pool: str = "all", grid=GRID) -> Probe:
     """The probe of the grid that ranks dev's answers best (AUROC; the first among equals)."""
     probes = [
-        fit(train.states(pool), train.right, dev.states(pool), dev.right, config)
-        for config in grid
+        fit(train.states(pool), train.right, dev.states(pool), dev.right, config) for config in grid
     ]
     return max(probes, key=lambda p: roc_auc_score(dev.right, p.confidence(dev.states(pool))))
 

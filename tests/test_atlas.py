@@ -1,4 +1,5 @@
 """The Atlas: facts that agree with each other, prose of the stated size, labels re-certified."""
+
 import json
 import re
 from collections import Counter, defaultdict
@@ -43,6 +44,7 @@ def top(passages):
 
     def search(query):
         return [p.id for p in index.search([query], k=TOP_K)[0]]
+
     return search
 
 
@@ -129,7 +131,12 @@ def test_questions(questions, passages):
     for split in ("train", "dev"):
         assert {q["family"] for q in questions[split]} == {"single", "trivia", "bridge"}
     assert {q["family"] for q in questions["test"]} == {
-        "single", "trivia", "bridge", "comparison", "three_hop"}
+        "single",
+        "trivia",
+        "bridge",
+        "comparison",
+        "three_hop",
+    }
     assert len(questions["train"]) >= 105 and len(questions["dev"]) >= 48
     counts = Counter(q["failure"] for q in questions["test"])
     assert counts.most_common(1)[0][0] == "none" and min(counts.values()) >= 8
@@ -154,8 +161,11 @@ def test_sides_are_balanced(questions):
     rows = [q for q in questions["test"] if q["family"] == "comparison"]
     answers = Counter(q["answers"][0] for q in rows)
     assert abs(answers["yes"] - answers["no"]) <= 1
-    first = [q["answers"][0] in q["question"].split(" or ")[0] for q in rows
-             if q["answers"][0] not in ("yes", "no")]
+    first = [
+        q["answers"][0] in q["question"].split(" or ")[0]
+        for q in rows
+        if q["answers"][0] not in ("yes", "no")
+    ]
     assert abs(2 * sum(first) - len(first)) <= 2
 
 
@@ -209,8 +219,10 @@ def test_who_repairs_what(questions, passages, top):
         share = {}
         for skill in SKILLS:
             if failure == "insufficient_evidence":
-                hits = [any(holds(texts[i], q["answers"]) for i in top(q["oracle"][skill]))
-                        for q in rows]
+                hits = [
+                    any(holds(texts[i], q["answers"]) for i in top(q["oracle"][skill]))
+                    for q in rows
+                ]
             else:
                 hits = [repaired(q, skill, top) for q in rows]
             share[skill] = sum(hits) / len(hits)

@@ -1,4 +1,4 @@
-"""The store and the recorder: nothing is lost, nothing is asked twice, nothing is silently wrong."""
+"""The store and the recorder: nothing is lost, asked twice, or silently wrong."""
 
 import os
 import signal

@@ -1,4 +1,5 @@
 """Rebuild the Atlas: `python -m tools.atlas` (add a folder to write elsewhere)."""
+
 import json
 import sys
 from collections import Counter
@@ -27,8 +28,10 @@ def build():
     files = {"corpus": passages}
     for split, items in chosen.items():
         items.sort(key=lambda item: dice("shuffle", item[0].question))
-        files[split] = [row(p, label, f"atlas-{split}-{n:04d}", world)
-                        for n, (p, label) in enumerate(items, start=1)]
+        files[split] = [
+            row(p, label, f"atlas-{split}-{n:04d}", world)
+            for n, (p, label) in enumerate(items, start=1)
+        ]
     return files, short
 
 

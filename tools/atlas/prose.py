@@ -1,4 +1,5 @@
 """Turn facts into passages: hand-written templates, picked by a seeded hash of the entity."""
+
 import re
 import tomllib
 from pathlib import Path
@@ -24,7 +25,7 @@ def read_specs():
 
 
 def listed(names):
-    """"a", "a and b", "a, b and c"."""
+    """ "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 
 
@@ -33,8 +34,9 @@ def fields(entity, world):
     out = {f: world.show(entity, f) for f, _ in entity.cells if not world.left_out(entity, f)}
     he, his, him = PRONOUNS[entity.get("sex")]
     out |= {"np": entity.np, "he": he, "his": his, "him": him, "alias": entity.get("alias")}
-    out["short"] = entity.get("short") or (entity.name.split()[-1] if entity.get("sex") else
-                                           entity.np)
+    out["short"] = entity.get("short") or (
+        entity.name.split()[-1] if entity.get("sex") else entity.np
+    )
     for other in world.entities:
         for field in world.specs[other.domain].get("links", {}):
             if world.link(other, field) == entity and not world.left_out(other, field):
@@ -49,13 +51,17 @@ def fields(entity, world):
         for key, near in (("lower", lower), ("upper", upper)):
             if near:
                 out[key] = pick(near, key, entity.id).np
-        near = sorted((e for e in told if e != entity),
-                      key=lambda e: (abs(float(e.get(rank)) - value), e.id))
+        near = sorted(
+            (e for e in told if e != entity), key=lambda e: (abs(float(e.get(rank)) - value), e.id)
+        )
         out["near"] = [e.np for e in near[1:4]]
     kin = world.specs[entity.domain].get("kin")
     if kin and not world.left_out(entity, kin):
-        alike = [e for e in world.of(entity.domain) if e != entity and not world.left_out(e, kin)
-                 and e.get(kin) == entity.get(kin)]
+        alike = [
+            e
+            for e in world.of(entity.domain)
+            if e != entity and not world.left_out(e, kin) and e.get(kin) == entity.get(kin)
+        ]
         out["kin"] = [e.np for e in sorted(alike, key=lambda e: dice("kin", entity.id, e.id))[:3]]
     return {k: listed(v) if isinstance(v, list) else v for k, v in out.items()}
 
@@ -65,8 +71,10 @@ def fill(template, values, *seed):
     names = re.findall(r"\{(\w+)\}", template)
     if not all(values.get(n) for n in names):
         return ""
+
     def choose(found):
         return pick(found[1].split("|"), template, found.start(), *seed)
+
     text = re.sub(r"\[([^\[\]]*)\]", choose, template)
     text = re.sub(r"\{(\w+)\}", lambda f: values[f[1]], text)
     return text[:1].upper() + text[1:].replace("..", ".")
@@ -85,8 +93,11 @@ def passage(entity, aspect, world):
     text = " ".join(told)
     if aspect == "overview":
         return {"id": entity.id, "title": entity.title, "text": text}
-    return {"id": f"{entity.id}-{slug(aspect)}", "title": f"{entity.title} ({aspect})",
-            "text": text}
+    return {
+        "id": f"{entity.id}-{slug(aspect)}",
+        "title": f"{entity.title} ({aspect})",
+        "text": text,
+    }
 
 
 def has_facts(entity, aspect, world):
@@ -97,6 +108,10 @@ def has_facts(entity, aspect, world):
 
 def corpus(world):
     """All passages, sorted by id."""
-    rows = [passage(e, a, world) for e in world.entities
-            for a in world.specs[e.domain]["aspects"] if has_facts(e, a, world)]
+    rows = [
+        passage(e, a, world)
+        for e in world.entities
+        for a in world.specs[e.domain]["aspects"]
+        if has_facts(e, a, world)
+    ]
     return sorted(rows, key=lambda row: row["id"])

@@ -5,6 +5,7 @@ shares no words with the page: rewrite), the *hops* from the mention to the page
 answer (decompose), and the *slot* in everyday or in the corpus's words (focus). The oracle query
 of a skill changes its own part and leaves the other two as they were asked.
 """
+
 from dataclasses import dataclass, field
 
 from .facts import dice, pick
@@ -16,6 +17,7 @@ REWRITE, DECOMPOSE, FOCUS = "query_misaligned", "multi_hop_missing", "evidence_n
 @dataclass(frozen=True)
 class Proposal:
     """A question before its failure type is known."""
+
     family: str
     question: str
     answers: tuple[str, ...]
@@ -53,8 +55,9 @@ def ask(family, template, mentions, slot, gold, answers, told, tier):
         DECOMPOSE: template.format(m=resolved).rstrip("?"),
         FOCUS: f"{asked} {slot['keywords']}",
     }
-    return Proposal(family, spoken(template.format(m=asked), family), answers, gold, oracle,
-                    told, tier=tier)
+    return Proposal(
+        family, spoken(template.format(m=asked), family), answers, gold, oracle, told, tier=tier
+    )
 
 
 def one_hop(world):
@@ -69,8 +72,16 @@ def one_hop(world):
                     for mention in filter(None, (e.np, e.get("clue"))):
                         if mention != e.np and template in slot["oblique"]:
                             continue  # one trouble at a time
-                        yield ask(family, template, (mention, e.np, mention), slot, ((e, name),),
-                                  world.answers(e, name), told, e.tier)
+                        yield ask(
+                            family,
+                            template,
+                            (mention, e.np, mention),
+                            slot,
+                            ((e, name),),
+                            world.answers(e, name),
+                            told,
+                            e.tier,
+                        )
 
 
 def hops(world, entity):
@@ -89,8 +100,13 @@ def many_hops(world):
             yield from ends(world, "bridge", mention, ((first, name),), second)
             for name2, phrase2, third in hops(world, second):
                 if third not in (first, second):
-                    yield from ends(world, "three_hop", phrase2.format(m=mention),
-                                    ((first, name), (second, name2)), third)
+                    yield from ends(
+                        world,
+                        "three_hop",
+                        phrase2.format(m=mention),
+                        ((first, name), (second, name2)),
+                        third,
+                    )
 
 
 def ends(world, family, mention, gold, last):
@@ -98,9 +114,16 @@ def ends(world, family, mention, gold, last):
     for name, slot in world.specs[last.domain]["slots"].items():
         if last.get(name):
             template = pick(slot["trivia"], family, mention, name)
-            yield ask(family, template, (mention, mention, last.np), slot,
-                      (*gold, (last, name)), world.answers(last, name),
-                      not world.left_out(last, name), last.tier)
+            yield ask(
+                family,
+                template,
+                (mention, mention, last.np),
+                slot,
+                (*gold, (last, name)),
+                world.answers(last, name),
+                not world.left_out(last, name),
+                last.tier,
+            )
 
 
 def comparisons(world, partners=6):
@@ -109,15 +132,16 @@ def comparisons(world, partners=6):
         for kind in ("compare", "same"):
             for key, rule in spec.get(kind, {}).items():
                 name = rule["field"]
-                pool = [e for e in world.of(domain)
-                        if e.get(name) and not world.left_out(e, name)]
+                pool = [e for e in world.of(domain) if e.get(name) and not world.left_out(e, name)]
                 for a in pool:
                     near = sorted(pool, key=lambda b: dice("pair", key, a.id, b.id))
                     if kind == "same":  # as many alike as unlike
                         alike = [b for b in near if b.get(name) == a.get(name)]
-                        near = alike[:partners // 2 + 1] + [
-                            b for b in near if b not in alike][:partners // 2]
-                    for b in near[:partners + 1]:
+                        near = (
+                            alike[: partners // 2 + 1]
+                            + [b for b in near if b not in alike][: partners // 2]
+                        )
+                    for b in near[: partners + 1]:
                         if a != b and (side := verdict(kind, rule, a, b)):
                             yield versus(world, spec, rule, kind, a, b, side)
 
@@ -129,8 +153,11 @@ def verdict(kind, rule, a, b):
         same = set(a.values(name)) & set(b.values(name))
         return ("yes" if a.get(name) == b.get(name) else None) if same else "no"
     x, y = float(a.get(name)), float(b.get(name))
-    close = max(x, y) < rule["gap_ratio"] * min(x, y) if "gap_ratio" in rule else (
-        abs(x - y) < rule["gap"])
+    close = (
+        max(x, y) < rule["gap_ratio"] * min(x, y)
+        if "gap_ratio" in rule
+        else (abs(x - y) < rule["gap"])
+    )
     return None if close else "first" if (x < y) == (rule["want"] == "min") else "second"
 
 
@@ -139,12 +166,24 @@ def versus(world, spec, rule, kind, a, b, side):
     slot = spec["slots"][name]
     question = pick(rule["q"], a.id, b.id).format(a=a.np, b=b.np)
     winner = {"first": a, "second": b}.get(side)
-    answers = (side,) if kind == "same" else tuple(
-        dict.fromkeys([winner.name, *winner.values("alias")]))
-    oracle = {REWRITE: question.rstrip("?"), DECOMPOSE: f"{b.np} {slot['keywords']}",
-              FOCUS: f"{a.np} {b.np} {slot['keywords']}"}
-    return Proposal("comparison", question, answers, ((a, name), (b, name)), oracle, True, side,
-                    max(a.tier, b.tier))
+    answers = (
+        (side,) if kind == "same" else tuple(dict.fromkeys([winner.name, *winner.values("alias")]))
+    )
+    oracle = {
+        REWRITE: question.rstrip("?"),
+        DECOMPOSE: f"{b.np} {slot['keywords']}",
+        FOCUS: f"{a.np} {b.np} {slot['keywords']}",
+    }
+    return Proposal(
+        "comparison",
+        question,
+        answers,
+        ((a, name), (b, name)),
+        oracle,
+        True,
+        side,
+        max(a.tier, b.tier),
+    )
 
 
 def proposals(world):

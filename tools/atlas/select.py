@@ -1,4 +1,5 @@
 """Choose from the certified proposals: quotas, splits by entity, balanced sides and tiers."""
+
 from collections import Counter
 
 from .facts import dice
@@ -32,23 +33,33 @@ def choose(certified):
     pools = {}
     for p, label, repairs in certified:
         pools.setdefault((label, p.family), []).append((p, len(repairs) > 1))
-    jobs = [(split, label, family, n) for (split, label), wanted in QUOTAS.items()
-            for family, n in wanted.items()]
+    jobs = [
+        (split, label, family, n)
+        for (split, label), wanted in QUOTAS.items()
+        for family, n in wanted.items()
+    ]
     rare = {"three_hop": 0, "comparison": 1, "bridge": 2}
     jobs.sort(key=lambda j: (rare.get(j[2], 3), len(pools.get(j[1:3], []))))
 
     def rank(item, split):
         p, several = item
         famous = tiers[split, 1] < 0.42 * (tiers[split, 0] + 1)
-        return (sides[p.side] if p.side else 0, several,
-                (p.tier == 1) != famous if len(p.gold) == 1 else False,
-                max(uses[e] for e in p.entities), dice("order", p.question))
+        return (
+            sides[p.side] if p.side else 0,
+            several,
+            (p.tier == 1) != famous if len(p.gold) == 1 else False,
+            max(uses[e] for e in p.entities),
+            dice("order", p.question),
+        )
 
     for split, label, family, n in jobs:
         for _ in range(n):
-            free = [x for x in pools.get((label, family), [])
-                    if all(home.get(e, split) == split and uses[e] < MOST for e in x[0].entities)
-                    and x[0].gold not in asked]
+            free = [
+                x
+                for x in pools.get((label, family), [])
+                if all(home.get(e, split) == split and uses[e] < MOST for e in x[0].entities)
+                and x[0].gold not in asked
+            ]
             if not free:
                 short[split, label, family] = short.get((split, label, family), 0) + 1
                 continue
@@ -68,6 +79,14 @@ def choose(certified):
 def row(p, label, name, world):
     """One question as a line of train, dev or test."""
     pages = [page(e, f, world) for e, f in p.gold] if p.told else []
-    return {"id": name, "question": p.question, "answers": list(p.answers),
-            "gold_titles": [t for _, t in pages], "family": p.family, "failure": label,
-            "gold_ids": [i for i, _ in pages], "oracle": p.oracle, "tier": p.tier}
+    return {
+        "id": name,
+        "question": p.question,
+        "answers": list(p.answers),
+        "gold_titles": [t for _, t in pages],
+        "family": p.family,
+        "failure": label,
+        "gold_ids": [i for i, _ in pages],
+        "oracle": p.oracle,
+        "tier": p.tier,
+    }
