@@ -3,7 +3,7 @@
 from . import data, loop, training
 from .data import Question
 from .gate import Gate
-from .lab import RECORDINGS, open_lab
+from .lab import RECORDINGS, Lab, open_lab
 from .show import score_row, table
 from .trace import Round, Trace
 
@@ -38,14 +38,19 @@ def compare(profile: str, dataset: str, split: str, router: str, n: int | None =
     """The loop beside no retrieval and single step on one split, as a table of scores."""
     lab = open_lab(profile, dataset, mode="auto")
     questions = data.load(dataset, split)[:n]
+    rows = rows_of(lab, questions, lab.run(questions, router))
+    return f"{dataset} {split}, {profile}, gate trained on the Atlas\n{table(rows)}"
+
+
+def rows_of(lab: Lab, questions: list[Question], traces: list[Trace]) -> list[dict]:
+    """Score rows of the two methods that decide nothing, and of the loop's traces."""
     done = training.examples(questions, lab.backbone, lab.retriever)
     found = lab.retriever.search([q.question for q in questions])
-    rows = [
+    return [
         score_row("no_retrieval", _one_round(questions, done.closed)),
         score_row("single_step", _one_round(questions, done.retrieved, found)),
-        score_row("skill_rag", lab.run(questions, router)),
+        score_row("skill_rag", traces),
     ]
-    return f"{dataset} {split}, {profile}, gate trained on the Atlas\n{table(rows)}"
 
 
 def _one_round(questions: list[Question], replies, found=None) -> list[Trace]:

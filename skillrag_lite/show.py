@@ -56,6 +56,28 @@ def _cell(name: str, value) -> str:
     return f"{value:.1f}" if name in costs else f"{value:.2f}"
 
 
+def claims_table(rows) -> str:
+    """Claims beside what was measured.
+
+    Each row is (claim, measured value, n, whether the direction agrees or None, and, where there
+    is one, the interval as a pair).
+    """
+    words = {True: "yes", False: "no", None: "-"}
+    lines = []
+    for claim, value, n, same, *interval in rows:
+        between = " to ".join(f"{end:.2f}" for end in interval[0]) if interval else "-"
+        lines.append({
+            "quantity": claim["quantity"],
+            "source": f"{claim['paper']}, {claim['where']}",
+            "paper": claim["value"],
+            "here": float(value),
+            "n": n,
+            "95%": between,
+            "same direction": words[same],
+        })  # fmt: skip
+    return table(lines)
+
+
 def by_layer(layers, curves: dict[str, np.ndarray], title: str, ylabel: str = "AUROC"):
     """A line a curve over the tapped layers; a curve named for a control is grey.
 
