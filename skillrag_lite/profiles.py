@@ -64,6 +64,7 @@ _ALL = (
         batch_tokens=8192,
         max_batch=32,
         note="for live tests: one small download, answers seldom right",
+        stride=4,
     ),
     Profile(
         name="laptop",
