@@ -20,6 +20,7 @@ from skillrag_lite import checkpoints, data, profiles, retrieve
 from skillrag_lite.backbone import Backbone
 from skillrag_lite.generation import Decoding
 from skillrag_lite.prompts import QA, answer_prompt
+from skillrag_lite.taps import Taps
 
 ENDLESS = Decoding(max_new_tokens=48, mark="", stop=())
 
@@ -110,38 +111,33 @@ def loop(backbone, corpus, questions, rounds) -> None:
 
 def taps(backbone, corpus, questions, rounds) -> None:
     """The same generation with and without taps."""
-    bare = Backbone(backbone.model, backbone.encoder.tokenizer, backbone.profile)
-    bare.taps.close()
-    bare.taps.layers = []
     prompts = [answer_prompt(q.question) for q in questions[:32]]
+    decoding = replace(ENDLESS, max_new_tokens=24)
 
-    def tapped(on):
-        backbone.taps.close() if not on else None
-        (backbone if on else bare).generate(prompts, replace(ENDLESS, max_new_tokens=24))
-        if not on:
-            backbone.taps = type(backbone.taps)(
-                backbone.model.base_model.layers, backbone.profile.kept_layers
-            )
+    def tapped():
+        backbone.generate(prompts, decoding)
 
-    tapped(True)
-    took = alternate({"with": lambda: tapped(True), "without": lambda: tapped(False)}, rounds * 4)
+    def bare():
+        backbone.taps.close()
+        backbone.generate(prompts, replace(decoding, states=False))
+        backbone.taps = Taps(backbone.model.base_model.layers, backbone.profile.kept_layers)
+
+    backbone.ends = frozenset()
+    tapped()
+    took = alternate({"with": tapped, "without": bare}, rounds * 5)
     print(f"  ratio {took['with'] / took['without']:.3f} (goal 1.03)")
 
 
 def matmul_rate() -> float:
-    """The machine's bf16 matrix product, FLOP/s: the best of some shapes."""
-    best = 0.0
-    for n in (1024, 2048, 4096):
-        a, b = torch.randn(n, n).bfloat16(), torch.randn(n, n).bfloat16()
-        for _ in range(5):
-            best = max(best, 2 * n**3 / seconds(lambda a=a, b=b: a @ b))
-    return best
+    """The machine's bf16 matrix product just now, FLOP/s."""
+    a, b = torch.randn(2, 4096, 4096).bfloat16()
+    return 2 * 4096**3 / statistics.median(seconds(lambda: a @ b) for _ in range(5))
 
 
 def bandwidth() -> float:
-    """Bytes a second at which memory is read, the best of five."""
+    """Bytes a second at which memory is read just now."""
     x = torch.ones(2**28, dtype=torch.float32)
-    return max(x.numel() * 4 / seconds(x.sum) for _ in range(5))
+    return x.numel() * 4 / statistics.median(seconds(x.sum) for _ in range(5))
 
 
 def matrices(model) -> int:

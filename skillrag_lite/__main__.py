@@ -63,8 +63,8 @@ def ask(options) -> None:
 
 def weights(options) -> None:
     """Fetch and convert the profile's model, so that later steps find it."""
-    from .checkpoints import converted
     from .catalogue import MODELS
+    from .checkpoints import converted
 
     profile = profiles.get(options.profile)
     if profile.weights is None:

@@ -40,7 +40,7 @@ class Memory:
         self.used = 0
         self.valid = torch.zeros(rows, capacity, dtype=torch.bool, device=device)
         self.positions = torch.zeros(rows, capacity, dtype=torch.long, device=device)
-        self._masks: dict[int | None, torch.Tensor] = {}
+        self._masks: dict = {}
 
     def open(self, valid: torch.Tensor) -> torch.Tensor:
         """Make room for the T tokens marked in `valid` (B, T); returns their positions (B, T)."""
@@ -89,6 +89,14 @@ class Memory:
             self._masks[window] = self._mask(T, window)
         return self._masks[window]
 
+    def bias(self, T: int, window: int | None) -> torch.Tensor:
+        """The mask as numbers to add to scores: 0 where a slot is seen, else minus infinity."""
+        if ("bias", window) not in self._masks:
+            hidden = ~self.mask(T, window)
+            zeros = torch.zeros(hidden.shape, device=hidden.device)
+            self._masks["bias", window] = zeros.masked_fill_(hidden, float("-inf"))
+        return self._masks["bias", window]
+
     def _mask(self, T: int, window: int | None) -> torch.Tensor:
         rows, H = len(self.valid), self.header.length
         header = torch.arange(H, device=self.valid.device).expand(rows, H)
@@ -117,13 +125,13 @@ def attend(module, query, key, value, attention_mask, *, scaling, memory: Memory
     head_k, head_v = (head.keys[layer], head.values[layer]) if head.length else (None, None)
     B, heads, T, d = query.shape
     groups = heads // key.shape[1]
-    mask = memory.mask(T, sliding_window)  # (B, T, H + S)
     if T > 1 and softcap is None:  # prefill: torch's fused kernel, header spread over the rows
+        mask = memory.mask(T, sliding_window)[:, None]  # (B, 1, T, H + S)
         if head.length:
             own_k = torch.cat([head_k.expand(B, -1, -1, -1), own_k], 2)
             own_v = torch.cat([head_v.expand(B, -1, -1, -1), own_v], 2)
         out = F.scaled_dot_product_attention(
-            query, own_k, own_v, mask[:, None], scale=scaling, enable_gqa=True
+            query, own_k, own_v, mask, scale=scaling, enable_gqa=True
         )
         return out.transpose(1, 2), None
     n_kv, H = key.shape[1], head.length
@@ -136,7 +144,7 @@ def attend(module, query, key, value, attention_mask, *, scaling, memory: Memory
     scores = scores.view(B, n_kv, groups, T, -1).float() * scaling
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
-    scores = scores.masked_fill(~mask[:, None, None], float("-inf"))
+    scores += memory.bias(T, sliding_window)[:, None, None]
     weights = scores.softmax(-1).to(query.dtype).view(B, n_kv, groups * T, -1)
     out = weights[..., H:] @ own_v  # (B, n_kv, g*T, d)
     if H:

@@ -94,10 +94,12 @@ class Backbone:
         self.taps.start(len(rows))
         live = list(range(len(rows)))
         while live:
-            logprobs = logits.log_softmax(-1)  # (b, V)
-            best, choice = logprobs.max(-1)
-            entropy = torch.special.entr(logprobs.exp_()).sum(-1)
-            offers = zip(live, choice.tolist(), best.tolist(), entropy.tolist(), strict=True)
+            best, choice = logits.max(-1)  # of (b, V)
+            total = logits.logsumexp(-1)
+            share = (logits - total[:, None]).exp_()
+            entropy = total - torch.linalg.vecdot(share, logits)  # -Σ p log p, in two passes
+            offers = zip(live, choice.tolist(), (best - total).tolist(), entropy.tolist(),
+                         strict=True)  # fmt: skip
             feed = [rows[r].step(*offer) for r, *offer in offers]
             going = [i for i, token in enumerate(feed) if token is not None]
             if not going:

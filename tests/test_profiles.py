@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from skillrag_lite import profiles
-from skillrag_lite.profiles import PROFILES
 from skillrag_lite.catalogue import MODELS
+from skillrag_lite.profiles import PROFILES
 
 
 def test_names_lead_to_their_profiles():
