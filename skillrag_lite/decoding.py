@@ -32,13 +32,14 @@ class Row:
             self.counted = False
             self.well_formed &= token == self.forced[0]
             return self.forced.popleft()
-        if token in self.ends or self._stops(token):
+        text = self._text(token)
+        if token in self.ends or any(stop in text.lstrip() for stop in self.decoding.stop):
             return self._next_part(token)
         self.tokens.append(token)
         self.logprobs.append(logprob)
         self.entropies.append(entropy)
         self.counted, self.counted_as_answer = True, self.answering
-        if not self.answering and self.mark and self.decoding.mark in self.text:
+        if not self.answering and self.mark and self.decoding.mark in text:
             self._begin_answer()  # the model wrote the mark inside its line
         elif len(self.tokens) - self.answer_start == self._budget():
             if self.answering or not self.mark:
@@ -48,16 +49,11 @@ class Row:
             self.well_formed = False
         return token
 
-    @property
-    def text(self) -> str:
-        """What was written so far in the current part."""
-        return self.encoder.decode(self.tokens[self.answer_start :])
-
     def finish(self, usage: Usage, states: dict) -> Generation:
         """The finished row as a Generation."""
         return Generation(
             reasoning=self.reasoning,
-            answer=self._cut(self.text),
+            answer=self._text().strip(),
             mark=self.decoding.mark,
             tokens=tuple(self.tokens),
             logprobs=tuple(round(x, 4) for x in self.logprobs),
@@ -71,14 +67,9 @@ class Row:
     def _budget(self) -> int:
         return self.decoding.answer_tokens if self.answering else self.decoding.max_new_tokens
 
-    def _stops(self, token: int) -> bool:
-        text = self.encoder.decode([*self.tokens[self.answer_start :], token]).lstrip()
-        return any(stop in text for stop in self.decoding.stop)
-
-    def _cut(self, text: str) -> str:
-        for stop in self.decoding.stop:
-            text = text.lstrip().partition(stop)[0]
-        return text.strip()
+    def _text(self, *token: int) -> str:
+        """What was written so far in the current part, with the offered token where one is given."""
+        return self.encoder.decode([*self.tokens[self.answer_start :], *token])
 
     def _next_part(self, token: int) -> int | None:
         """The current part is over: the answer mark comes next, or nothing does."""
@@ -91,6 +82,6 @@ class Row:
         return self.forced.popleft()
 
     def _begin_answer(self) -> None:
-        self.reasoning = self.text.partition(self.decoding.mark)[0].strip()
+        self.reasoning = self._text().partition(self.decoding.mark)[0].strip()
         self.answer_start = len(self.tokens)
         self.answering = True
