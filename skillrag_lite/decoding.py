@@ -68,7 +68,7 @@ class Row:
         return self.decoding.answer_tokens if self.answering else self.decoding.max_new_tokens
 
     def _text(self, *token: int) -> str:
-        """What was written so far in the current part, with the offered token where one is given."""
+        """What the current part says so far, with the offered token where there is one."""
         return self.encoder.decode([*self.tokens[self.answer_start :], *token])
 
     def _next_part(self, token: int) -> int | None:
