@@ -9,6 +9,8 @@ PAGE := _build/html/index.html
 export HF_HUB_DISABLE_PROGRESS_BARS := 1
 export TRANSFORMERS_VERBOSITY := error
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# On two busy cores, waiting threads should sleep: by default they spin, and everything takes longer.
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: help book test lab clean
 

@@ -36,8 +36,13 @@ class Backbone:
         self._headers: dict[tuple[int, ...], Header] = {}
 
     @classmethod
-    def load(cls, profile: Profile) -> "Backbone":
-        """The profile's model, fetched and converted if it is not there yet."""
+    def load(cls, profile: Profile | str, precision: str | None = None) -> "Backbone":
+        """A profile's model, or one of your own: a hub id, a local folder or a GGUF file.
+
+        `precision` is bf16, fp32 or nf4. What is not there yet is fetched and converted.
+        """
+        if isinstance(profile, str):
+            profile = checkpoints.resolve(profile, precision)
         return cls(*checkpoints.load(profile), profile)
 
     def generate(self, prompts: list[Prompt], decoding: Decoding) -> list[Generation]:

@@ -27,6 +27,7 @@ class Profile:
     max_batch: int
     note: str
     stride: int = 1
+    digest: str = ""  # of a local model's files
 
     @property
     def kept_layers(self) -> range:
@@ -35,8 +36,8 @@ class Profile:
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the weights: the file's SHA-256, or the hub id."""
-        return MODELS[self.weights].sha256 if self.weights else self.model
+        """What identifies the weights: a SHA-256 of the files, or the hub id."""
+        return MODELS[self.weights].sha256 if self.weights else self.digest or self.model
 
 
 _ALL = (

@@ -5,6 +5,7 @@ import pytest
 import torch
 from conftest import tiny_model, tiny_profile
 
+from skillrag_lite import checkpoints
 from skillrag_lite.backbone import Backbone
 from skillrag_lite.generation import Decoding
 from skillrag_lite.prompts import Prompt
@@ -173,12 +174,34 @@ def test_plain_prompts_read_the_same_alone_and_together(tokenizer):
     assert [backbone.generate([p], FREE)[0].tokens for p in PROMPTS] == [r.tokens for r in together]
 
 
-def test_nf4_loads_and_generates_on_the_cpu(tmp_path, tokenizer):
-    tiny_model("llama", hidden_size=64, intermediate_size=128).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    profile = tiny_profile(precision="nf4", chat=True)
-    backbone = Backbone.load(type(profile)(**{**profile.__dict__, "model": str(tmp_path)}))
+@pytest.fixture
+def folder(tmp_path, tokenizer):
+    """A tiny random model on disk, its sizes such as NF4 needs."""
+    tiny_model("llama", hidden_size=64, intermediate_size=128).save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def test_nf4_loads_and_generates_on_the_cpu(folder):
+    backbone = Backbone.load(str(folder), "nf4")
     kinds = {type(m).__name__ for m in backbone.model.modules()}
     replies = backbone.generate(PROMPTS, FREE)
-    assert "Linear4bit" in kinds
+    assert "Linear4bit" in kinds and backbone.profile.precision == "nf4"
     assert all(np.isfinite(r.states["all"]).all() and len(r.tokens) for r in replies)
+
+
+def test_a_local_folder_is_known_by_its_content(folder, tokenizer):
+    backbone = Backbone.load(str(folder), "fp32")
+    assert backbone.profile.chat and backbone.profile.kept_layers == range(1, 4)
+    before = backbone.profile.fingerprint
+    torch.manual_seed(1)
+    other = tiny_model("llama", hidden_size=64, intermediate_size=128)
+    with torch.no_grad():
+        other.lm_head.weight += 1
+    other.save_pretrained(folder)
+    assert checkpoints.resolve(str(folder)).fingerprint != before
+
+
+def test_a_named_profile_may_be_loaded_at_another_precision():
+    assert checkpoints.resolve("pocket", "nf4").precision == "nf4"
+    assert checkpoints.resolve("pocket").precision == "bf16"
