@@ -27,8 +27,8 @@ def build():
     files = {"corpus": passages}
     for split, items in chosen.items():
         items.sort(key=lambda item: dice("shuffle", item[0].question))
-        files[split] = [row(p, label, f"atlas-{split}-{n:04d}", world)
-                        for n, (p, label) in enumerate(items, start=1)]
+        files[split] = [row(*item, f"atlas-{split}-{n:04d}", world)
+                        for n, item in enumerate(items, start=1)]
     return files, short
 
 

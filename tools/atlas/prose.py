@@ -35,29 +35,33 @@ def fields(entity, world):
     out |= {"np": entity.np, "he": he, "his": his, "him": him, "alias": entity.get("alias")}
     out["short"] = entity.get("short") or (entity.name.split()[-1] if entity.get("sex") else
                                            entity.np)
-    for other in world.entities:
-        for field in world.specs[other.domain].get("links", {}):
-            if world.link(other, field) == entity and not world.left_out(other, field):
-                out.setdefault(f"of_{other.domain}", []).append(other.np)
+    for other in world.incoming.get(entity.id, []):
+        out.setdefault(f"of_{other.domain}", []).append(other.np)
     rank = world.specs[entity.domain].get("peer")
     if rank and entity.get(rank):
         told = [e for e in world.of(entity.domain) if e.get(rank)]
-        peers = sorted(told, key=lambda e: (float(e.get(rank)), e.id))
-        value = float(entity.get(rank))
-        lower = [e for e in peers if float(e.get(rank)) < value][-2:]
-        upper = [e for e in peers if float(e.get(rank)) > value][:2]
+        peers = sorted(told, key=lambda e: (e.number(rank), e.id))
+        value = entity.number(rank)
+        lower = [e for e in peers if e.number(rank) < value][-2:]
+        upper = [e for e in peers if e.number(rank) > value][:2]
         for key, near in (("lower", lower), ("upper", upper)):
             if near:
                 out[key] = pick(near, key, entity.id).np
         near = sorted((e for e in told if e != entity),
-                      key=lambda e: (abs(float(e.get(rank)) - value), e.id))
+                      key=lambda e: (abs(e.number(rank) - value), e.id))
         out["near"] = [e.np for e in near[1:4]]
     kin = world.specs[entity.domain].get("kin")
     if kin and not world.left_out(entity, kin):
         alike = [e for e in world.of(entity.domain) if e != entity and not world.left_out(e, kin)
                  and e.get(kin) == entity.get(kin)]
-        out["kin"] = [e.np for e in sorted(alike, key=lambda e: dice("kin", entity.id, e.id))[:3]]
+        if len(alike) > 1:
+            alike.sort(key=lambda e: dice("kin", entity.id, e.id))
+            out["kin"] = [e.np for e in alike[:3]]
     return {k: listed(v) if isinstance(v, list) else v for k, v in out.items()}
+
+
+def article(word):
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def fill(template, values, *seed):
@@ -68,6 +72,7 @@ def fill(template, values, *seed):
     def choose(found):
         return pick(found[1].split("|"), template, found.start(), *seed)
     text = re.sub(r"\[([^\[\]]*)\]", choose, template)
+    text = re.sub(r"\ba \{(\w+)\}", lambda f: article(values[f[1]]), text)
     text = re.sub(r"\{(\w+)\}", lambda f: values[f[1]], text)
     return text[:1].upper() + text[1:].replace("..", ".")
 
