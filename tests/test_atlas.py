@@ -126,7 +126,7 @@ def test_no_sentence_is_filler(passages):
     seen = Counter(s for p in passages for s in re.split(r"(?<=[.!?]) ", p["text"])
                    if len(s.split()) > 6)
     assert [s for s, n in seen.items() if n > 3] == []
-    assert sum(n for n in seen.values() if n > 1) < 0.03 * sum(seen.values())
+    assert sum(n for n in seen.values() if n > 1) < 0.04 * sum(seen.values())
 
 
 def test_four_templates_for_every_aspect():

@@ -3,7 +3,7 @@ import re
 from functools import cache
 
 from skillrag_lite.data import Passage
-from skillrag_lite.retrieve import BM25, TOP_K
+from skillrag_lite.retrieve import BM25, TOP_K, tokens
 
 from .questions import DECOMPOSE, FOCUS, REWRITE, page
 
@@ -20,6 +20,11 @@ def holds(text, answers):
     """True if an answer occurs in the text as whole words."""
     text = words(text)
     return any(words(a) in text for a in answers)
+
+
+def stems(text):
+    """The text's words without stop words and without a plural s."""
+    return {w.rstrip("s") for w in tokens(text)}
 
 
 class Certifier:
@@ -76,8 +81,8 @@ class Certifier:
 
     def guessable(self, question, answers):
         """True if the question's own words hold or betray its answer."""
-        return holds(question, answers) or any(
-            holds(question, self.hints[a]) for a in answers if self.hints.get(a))
+        asked = stems(question)
+        return any(stems(a) <= asked or holds(question, self.hints.get(a, ())) for a in answers)
 
     def absent(self, p):
         """True if no passage tells the answer: none on the entity, none that a query finds."""

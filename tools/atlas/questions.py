@@ -66,8 +66,8 @@ def one_hop(world):
                 continue
             told = not world.left_out(e, name)
             for family, plain in (("single", slot["single"]), ("trivia", slot["trivia"])):
-                ways = [(pick(plain, family, "name", e.id, name), e.np)]
-                ways += [(t, e.np) for t in slot["oblique"]]  # one trouble at a time: the slot
+                # one trouble at a time: the slot's words
+                ways = [(template, e.np) for template in plain + slot["oblique"]]
                 if e.get("clue"):  # or the mention
                     ways.append((pick(plain, family, "clue", e.id, name), e.get("clue")))
                 for template, mention in ways:
