@@ -33,7 +33,7 @@ book: $(READY)  ## install, fetch the model, ask it three questions, build the p
 	@echo "== done: open $(CURDIR)/$(PAGE) in a browser"
 
 test: $(READY)  ## unit tests, every notebook cell against its committed output, the book
-	@echo "== weights of the small test model (93 MB, once)"
+	@echo "== weights of the small test model (98 MB, once)"
 	$(RUN) -m skillrag_lite weights tiny
 	@echo "== tests"
 	$(RUN) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 120 tests notebooks

@@ -10,7 +10,7 @@ from . import checkpoints
 from .attention import Header, Memory
 from .decoding import Row
 from .encoding import Encoder
-from .generation import ANSWER_MARK, Decoding, Generation, Usage
+from .generation import Decoding, Generation, Scored, Usage
 from .profiles import Profile
 from .prompts import Prompt
 from .taps import Taps
@@ -33,7 +33,6 @@ class Backbone:
         ends = model.generation_config.eos_token_id
         ends = ends if isinstance(ends, list) else [ends, tokenizer.eos_token_id]
         self.ends = frozenset(e for e in ends if e is not None)
-        self.mark = self.encoder.text(f"\n{ANSWER_MARK}")
         self._headers: dict[tuple[int, ...], Header] = {}
 
     @classmethod
@@ -52,46 +51,53 @@ class Backbone:
     def batches(self, prompts, decoding) -> Iterator[list[tuple[int, Generation]]]:
         """As `generate`, a batch at a time: pairs of (index into `prompts`, Generation)."""
         with self._progress(len(prompts), "generating") as progress:
-            for header, batch in self._pack(prompts, decoding):
+            for header, batch in self._pack(prompts, self._room(decoding)):
                 replies = self._generate(header, [ids for _, ids in batch], decoding)
-                yield [(index, reply) for (index, _), reply in zip(batch, replies)]
+                yield [(index, reply) for (index, _), reply in zip(batch, replies, strict=True)]
                 progress.update(len(batch))
 
     @torch.inference_mode()
-    def score(self, prompts: list[Prompt], options: list[str]) -> torch.Tensor:
-        """Log-likelihood of each option as the reply, in nats, shape (n_prompts, n_options).
+    def score(self, prompts: list[Prompt], options: list[str]) -> list[Scored]:
+        """The log-likelihood of each option as each prompt's reply.
 
         One prefill a prompt serves all options: each is read after it and then forgotten.
         Used by the router; taught in chapter 04.
         """
-        scores = torch.zeros(len(prompts), len(options))
+        scored: list[Scored | None] = [None] * len(prompts)
         encoded = [self.encoder.text(option) for option in options]
         with self._progress(len(prompts), "scoring") as progress:
-            for header, batch in self._pack(prompts, Decoding(max(map(len, encoded)))):
-                rows = [index for index, _ in batch]
-                memory, first = self._prefill(header, [ids for _, ids in batch])
+            room = max(map(len, encoded))
+            for header, batch in self._pack(prompts, room):
+                started = time.perf_counter()
+                logprobs = torch.zeros(len(batch), len(options))
+                memory, first = self._prefill(header, [ids for _, ids in batch], room)
                 for o, ids in enumerate(encoded):
                     tokens = torch.tensor(ids, device=first.device).expand(len(batch), -1)
                     later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
                     logits = torch.cat([first[:, None], later[:, :-1]], 1)  # (B, len(ids), V)
-                    logprobs = logits.log_softmax(-1).gather(2, tokens[..., None])
-                    scores[rows, o] = logprobs.sum((1, 2)).cpu()
+                    chosen = logits.log_softmax(-1).gather(2, tokens[..., None])
+                    logprobs[:, o] = chosen.sum((1, 2))
                     memory.rewind(len(ids))
+                seconds = (time.perf_counter() - started) / len(batch)
+                for (index, ids), row in zip(batch, logprobs.tolist(), strict=True):
+                    usage = self._usage(header, ids, 0, seconds)
+                    scored[index] = Scored(tuple(round(x, 4) for x in row), usage)
                 progress.update(len(batch))
-        return scores
+        return scored
 
     @torch.inference_mode()
     def _generate(self, header, prompts: list[list[int]], decoding) -> list[Generation]:
         started = time.perf_counter()
-        memory, logits = self._prefill(header, prompts)
-        rows = [Row(self.encoder, decoding, self.ends, self.mark) for _ in prompts]
+        memory, logits = self._prefill(header, prompts, self._room(decoding))
+        mark = self._mark(decoding)
+        rows = [Row(self.encoder, decoding, self.ends, mark) for _ in prompts]
         self.taps.start(len(rows))
         live = list(range(len(rows)))
         while live:
             logprobs = logits.log_softmax(-1)  # (b, V)
             best, choice = logprobs.max(-1)
             entropy = torch.special.entr(logprobs.exp_()).sum(-1)
-            offers = zip(live, choice.tolist(), best.tolist(), entropy.tolist())
+            offers = zip(live, choice.tolist(), best.tolist(), entropy.tolist(), strict=True)
             feed = [rows[r].step(*offer) for r, *offer in offers]
             going = [i for i, token in enumerate(feed) if token is not None]
             if not going:
@@ -104,16 +110,23 @@ class Backbone:
             fed = [rows[r] for r in live]
             self.taps.add(live, [r.counted for r in fed], [r.counted_as_answer for r in fed])
         seconds = (time.perf_counter() - started) / len(rows)
-        shared = memory.header.length
         return [
-            row.finish(
-                Usage(shared + len(ids), len(row.tokens), round(seconds, 4), shared),
-                self.taps.pooled(i),
-            )
-            for i, (row, ids) in enumerate(zip(rows, prompts))
+            row.finish(self._usage(header, ids, len(row.tokens), seconds), self.taps.pooled(i))
+            for i, (row, ids) in enumerate(zip(rows, prompts, strict=True))
         ]
 
-    def _prefill(self, header: tuple[int, ...], prompts: list[list[int]]):
+    def _usage(self, header, ids, new: int, seconds: float) -> Usage:
+        return Usage(1, len(header) + len(ids), len(header), new, round(seconds, 4))
+
+    def _mark(self, decoding: Decoding) -> list[int]:
+        """The tokens that open the marked line."""
+        return self.encoder.text(f"\n{decoding.mark}") if decoding.mark else []
+
+    def _room(self, decoding: Decoding) -> int:
+        """The most tokens that may follow a prompt."""
+        return decoding.max_new_tokens + decoding.answer_tokens + len(self._mark(decoding))
+
+    def _prefill(self, header: tuple[int, ...], prompts: list[list[int]], room: int):
         """Read the prompts, left-padded, behind their header: the memory and logits (B, V)."""
         longest = max(map(len, prompts))
         tokens = torch.zeros(len(prompts), longest, dtype=torch.long, device=self.model.device)
@@ -121,7 +134,7 @@ class Backbone:
         for row, ids in enumerate(prompts):
             tokens[row, longest - len(ids) :] = torch.tensor(ids)
             valid[row, longest - len(ids) :] = True
-        memory = self._memory(len(prompts), self._header(header))
+        memory = self._memory(len(prompts), longest + room, self._header(header))
         return memory, self._forward(memory, tokens, valid)[:, -1]
 
     def _header(self, ids: tuple[int, ...]) -> Header | None:
@@ -132,13 +145,14 @@ class Backbone:
             if len(self._headers) == MAX_HEADERS:
                 self._headers.pop(next(iter(self._headers)))
             tokens = torch.tensor([ids], device=self.model.device)
-            memory = self._memory(1, None)
+            memory = self._memory(1, len(ids), None)
             self._forward(memory, tokens, torch.ones_like(tokens).bool())
             self._headers[ids] = memory.as_header()
         return self._headers[ids]
 
-    def _memory(self, rows: int, header: Header | None) -> Memory:
-        return Memory(self.model.config.num_hidden_layers, rows, header, self.model.device)
+    def _memory(self, rows: int, capacity: int, header: Header | None) -> Memory:
+        layers, device = self.model.config.num_hidden_layers, self.model.device
+        return Memory(layers, rows, capacity, header, device)
 
     def _forward(self, memory, tokens, valid, keep: int = 1) -> torch.Tensor:
         """One pass over the tokens (B, T): logits (B, keep, V) of the last positions, float32."""
@@ -149,17 +163,16 @@ class Backbone:
         )  # fmt: skip
         return output.logits.float()
 
-    def _pack(self, prompts: list[Prompt], decoding: Decoding):
+    def _pack(self, prompts: list[Prompt], room: int):
         """Batches of similar length that share a header: (header, [(index, ids), …])."""
-        room = self.model.config.max_position_embeddings
-        budget = decoding.max_new_tokens + decoding.answer_tokens + len(self.mark)
+        limit = self.model.config.max_position_embeddings
         groups: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
         for index, prompt in enumerate(prompts):
             header, ids = self.encoder.prompt(prompt)
-            if len(header) + len(ids) + budget > room:
+            if len(header) + len(ids) + room > limit:
                 raise ValueError(
-                    f"prompt {index} has {len(header) + len(ids)} tokens and {budget} may follow, "
-                    f"but {self.profile.name} reads {room}: shorten the question or the passages"
+                    f"prompt {index} has {len(header) + len(ids)} tokens and {room} may follow, "
+                    f"but {self.profile.name} reads {limit}: shorten the question or the passages"
                 )
             groups.setdefault(header, []).append((index, ids))
         for header, members in groups.items():

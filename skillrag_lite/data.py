@@ -23,7 +23,8 @@ FAILURES = (
     "insufficient_evidence",
 )
 
-ATLAS = Path(__file__).resolve().parent.parent / "data" / "atlas"
+DATA = Path(__file__).resolve().parent.parent / "data"
+ATLAS = DATA / "atlas"
 
 
 class DataError(ValueError):
@@ -69,6 +70,12 @@ def load(name: str, split: str) -> list[Question]:
 def corpus(name: str) -> list[Passage]:
     """Return the passages of a dataset, named as in `load`, in the file's order."""
     return read_passages(_folder(name) / "corpus.jsonl")
+
+
+def claims() -> dict[str, dict]:
+    """The numbers that the papers report and this book tests, by id, each with its source."""
+    rows = json.loads((DATA / "paper_claims.json").read_text(encoding="utf-8"))
+    return {row["id"]: row for row in rows}
 
 
 def read_questions(path: str | Path) -> list[Question]:

@@ -2,17 +2,15 @@
 
 from collections import deque
 
-import numpy as np
-
-from .generation import ANSWER_MARK, Decoding, Generation, Usage
+from .generation import Decoding, Generation, Usage
 
 
 class Row:
     """One sequence of a batch while it is generated.
 
     `step` takes the model's choice and returns the token to feed next, or None at the end. Free
-    text ends at a stop string, the end-of-text token or its budget; then, where an answer line is
-    wanted, the mark's tokens are fed without asking the model, and the answer follows.
+    text ends at a stop string, the end-of-text token or its budget; then the mark's tokens are fed
+    without asking the model, and the answer follows.
     """
 
     def __init__(self, encoder, decoding: Decoding, ends: frozenset[int], mark: list[int]):
@@ -21,7 +19,7 @@ class Row:
         self.logprobs: list[float] = []
         self.entropies: list[float] = []
         self.forced: deque[int] = deque()
-        self.free_text = ""
+        self.reasoning = ""
         self.answer_start = 0
         self.answering = False
         self.well_formed = True
@@ -40,10 +38,10 @@ class Row:
         self.logprobs.append(logprob)
         self.entropies.append(entropy)
         self.counted, self.counted_as_answer = True, self.answering
-        if not self.answering and self.decoding.answer_tokens and ANSWER_MARK in self.text:
+        if not self.answering and self.mark and self.decoding.mark in self.text:
             self._begin_answer()  # the model wrote the mark inside its line
         elif len(self.tokens) - self.answer_start == self._budget():
-            if self.answering or not self.decoding.answer_tokens:
+            if self.answering or not self.mark:
                 return None
             self._begin_answer()
             self.forced.extend(self.mark)
@@ -57,18 +55,17 @@ class Row:
 
     def finish(self, usage: Usage, states: dict) -> Generation:
         """The finished row as a Generation."""
-        text = self._cut(self.text)
-        if self.answering:
-            text = f"{self.free_text}{text}"
         return Generation(
-            text=text.strip(),
+            reasoning=self.reasoning,
+            answer=self._cut(self.text),
+            mark=self.decoding.mark,
             tokens=tuple(self.tokens),
-            logprobs=np.array(self.logprobs, dtype=np.float32),
-            entropies=np.array(self.entropies, dtype=np.float32),
-            usage=usage,
-            states=states,
+            logprobs=tuple(round(x, 4) for x in self.logprobs),
+            entropies=tuple(round(x, 4) for x in self.entropies),
             answer_start=self.answer_start,
             well_formed=self.well_formed,
+            usage=usage,
+            states=states,
         )
 
     def _budget(self) -> int:
@@ -81,11 +78,11 @@ class Row:
     def _cut(self, text: str) -> str:
         for stop in self.decoding.stop:
             text = text.lstrip().partition(stop)[0]
-        return text
+        return text.strip()
 
     def _next_part(self, token: int) -> int | None:
         """The current part is over: the answer mark comes next, or nothing does."""
-        if self.answering or not self.decoding.answer_tokens:
+        if self.answering or not self.mark:
             return None
         self._begin_answer()
         self.forced.extend(self.mark)
@@ -94,7 +91,6 @@ class Row:
         return self.forced.popleft()
 
     def _begin_answer(self) -> None:
-        written = self.text
-        self.free_text = written if ANSWER_MARK in written else f"{written.strip()}\n{ANSWER_MARK}"
+        self.reasoning = self.text.partition(self.decoding.mark)[0].strip()
         self.answer_start = len(self.tokens)
         self.answering = True

@@ -4,64 +4,79 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-ANSWER_MARK = "Answer:"
+ANSWER = "Answer:"
 POOLS = ("all", "answer", "last")
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """How to continue a prompt, greedily: one line of at most so many tokens, then an answer line.
+    """How to continue a prompt, greedily: free text of some tokens, then a marked line.
 
-    `max_new_tokens` bounds the free text. With `answer_tokens > 0` the text is followed by a line
-    that starts with `Answer:`; where the model does not write that line itself, the backbone
-    appends the mark and lets the model go on (a small model forgets it in a third of its replies).
-    Any string of `stop` ends the text, and ends the answer.
+    Any string of `stop` ends the text, as do the end-of-text token and `max_new_tokens`. Then
+    comes a line that starts with `mark`: where the model does not write it, the backbone appends
+    the mark and lets the model go on for `answer_tokens` more (a small model forgets the line in
+    a third of its replies). An empty mark asks for free text only.
     """
 
     max_new_tokens: int = 64
+    answer_tokens: int = 24
+    mark: str = ANSWER
     stop: tuple[str, ...] = ("\n",)
-    answer_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What one generation cost: tokens read and written, and its share of the batch's seconds."""
+    """What calls of the model cost: tokens read and written, seconds (a batch's, shared out).
 
-    prompt_tokens: int
-    new_tokens: int
-    seconds: float
-    shared_tokens: int = 0  # of the prompt, read once for all prompts that begin alike
+    `shared_tokens` of `prompt_tokens` belong to a few-shot header, which is read once for all.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    shared_tokens: int = 0
+    new_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Usage(*(round(a + b, 4) for a, b in both))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The log-likelihood of each option after one prompt, in nats, and what reading it cost."""
+
+    logprobs: tuple[float, ...]
+    usage: Usage
 
 
 @dataclass(frozen=True)
 class Generation:
     """One reply of the backbone, with the statistics that gates and probes read.
 
-    `tokens`, `logprobs` (nats) and `entropies` (nats) cover the n tokens that the model chose
-    itself, so a forced `Answer:` mark is not among them; the answer's own begin at `answer_start`.
-    `states` maps a pool's name to the residual stream averaged over the chosen tokens that were
-    fed back, shape (n_kept_layers, d_model): `all` of them, the `answer` line's, or the `last` one.
-    `well_formed` says whether the model would have written the mark itself. Taught in chapter 01.
+    `answer` is what follows the mark, `reasoning` what precedes it. `tokens`, `logprobs` (nats)
+    and `entropies` (nats) cover the n tokens that the model chose itself, so a forced mark is not
+    among them; the answer's own begin at `answer_start`. `states` maps a pool's name to the
+    residual stream averaged over the chosen tokens that were fed back, shape
+    (n_kept_layers, d_model): `all` of them, those of the `answer`, or the `last` one.
+    `well_formed` says whether the model wrote the mark itself. Taught in chapter 01.
     """
 
-    text: str
+    reasoning: str
+    answer: str
+    mark: str
     tokens: tuple[int, ...]
-    logprobs: np.ndarray  # (n,)
-    entropies: np.ndarray  # (n,)
+    logprobs: tuple[float, ...]
+    entropies: tuple[float, ...]
+    answer_start: int
+    well_formed: bool
     usage: Usage
-    states: dict[str, np.ndarray] = field(default_factory=dict)
-    answer_start: int = 0
-    well_formed: bool = True
+    states: dict[str, np.ndarray] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def answer(self) -> str:
-        """The answer line, without its mark; the whole text where there is no mark."""
-        return self.text.rpartition(ANSWER_MARK)[2].strip()
-
-    @property
-    def reasoning(self) -> str:
-        """What was written before the answer line."""
-        return self.text.rpartition(ANSWER_MARK)[0].strip()
+    def text(self) -> str:
+        """Reasoning and marked line together."""
+        return f"{self.reasoning}\n{self.mark} {self.answer}" if self.mark else self.answer
 
     def signals(self) -> dict[str, float]:
         """The free confidence signals: what token probabilities say without any probe.
@@ -78,30 +93,15 @@ class Generation:
 
     def plain(self) -> dict:
         """The generation as JSON-ready data, without its states."""
-        return {
-            "text": self.text,
-            "tokens": list(self.tokens),
-            "logprobs": [round(float(x), 4) for x in self.logprobs],
-            "entropies": [round(float(x), 4) for x in self.entropies],
-            "usage": asdict(self.usage),
-            "answer_start": self.answer_start,
-            "well_formed": self.well_formed,
-        }
+        return {k: v for k, v in asdict(self).items() if k != "states"}
 
     @classmethod
     def from_plain(cls, data: dict, states: dict[str, np.ndarray] | None = None) -> "Generation":
         """The generation that `plain` wrote down."""
-        return cls(
-            text=data["text"],
-            tokens=tuple(data["tokens"]),
-            logprobs=np.array(data["logprobs"], dtype=np.float32),
-            entropies=np.array(data["entropies"], dtype=np.float32),
-            usage=Usage(**data["usage"]),
-            states=states or {},
-            answer_start=data["answer_start"],
-            well_formed=data["well_formed"],
-        )
+        lists = {k: tuple(data[k]) for k in ("tokens", "logprobs", "entropies")}
+        usage, states = Usage(**data["usage"]), states or {}
+        return cls(**{**data, **lists, "usage": usage, "states": states})
 
 
-def _mean(values: np.ndarray) -> float:
+def _mean(values) -> float:
     return float(np.mean(values)) if len(values) else float("-inf")

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from .data import Passage
-from .generation import ANSWER_MARK, Decoding
+from .generation import ANSWER, Decoding
 
 MAX_WORDS = 150  # of one passage; the rest of a longer one is cut
-QA = Decoding(max_new_tokens=64, stop=("\n",), answer_tokens=24)
+QA = Decoding(max_new_tokens=64, answer_tokens=24, mark=ANSWER)
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Prompt:
 
 INSTRUCTION = (
     "Answer the question. First reason in one short sentence, then give only the answer, "
-    f"as briefly as you can, on a second line that starts with {ANSWER_MARK}"
+    f"as briefly as you can, on a second line that starts with {ANSWER}"
 )
 WITH_PASSAGES = INSTRUCTION + " Use the passages where they help."
 
@@ -84,8 +84,8 @@ def one_line(text: str, max_words: int = MAX_WORDS) -> str:
 
 def evidence(passages: list[Passage] | tuple[Passage, ...]) -> str:
     """The passages as a numbered list, one line each."""
-    lines = [f"[{i}] {one_line(p.title, 20)}: {one_line(p.text)}" for i, p in enumerate(passages, 1)]
-    return "\n".join(["Passages:", *lines])
+    shown = [f"{one_line(p.title, 20)}: {one_line(p.text)}" for p in passages]
+    return "\n".join(["Passages:", *(f"[{i}] {text}" for i, text in enumerate(shown, 1))])
 
 
 def question_block(question: str, passages=None) -> str:
@@ -103,7 +103,7 @@ def answer_prompt(question: str, passages: list[Passage] | None = None) -> Promp
     with_passages = bool(passages)
     instruction = WITH_PASSAGES if with_passages else INSTRUCTION
     shots = [
-        (question_block(asked, given if with_passages else None), f"{why}\n{ANSWER_MARK} {answer}")
+        (question_block(asked, given if with_passages else None), f"{why}\n{ANSWER} {answer}")
         for asked, why, answer, given in SHOTS
     ]
     shots[0] = (f"{instruction}\n\n{shots[0][0]}", shots[0][1])

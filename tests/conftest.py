@@ -1,15 +1,17 @@
-"""Tiny random models of every architecture, with a tokenizer trained on the spot."""
+"""Tiny random models of every architecture, and scripted stand-ins for model and gate."""
 
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import numpy as np
 import pytest
 import torch
 import transformers
 from tokenizers import ByteLevelBPETokenizer
 
+from skillrag_lite.generation import Generation, Scored, Usage
 from skillrag_lite.profiles import Profile
 
 CHAT = (
@@ -71,3 +73,48 @@ def tiny_profile(**how) -> Profile:
 def architecture(request):
     """Each architecture in turn."""
     return request.param
+
+
+def reply(answer: str, reasoning: str = "", confidence: float = 0.5, **how) -> Generation:
+    """A made-up reply. A gate of `FakeGate` reads its confidence from the state."""
+    states = how.pop("states", {"all": np.full((2, 3), confidence, dtype=np.float32)})
+    given = {
+        "reasoning": reasoning, "answer": answer, "mark": "Answer:", "tokens": (1, 2),
+        "logprobs": (-0.5, -0.25), "entropies": (0.5, 0.125), "answer_start": 1,
+        "well_formed": True, "usage": Usage(1, 100, 60, 2, 0.5), "states": states, **how,
+    }  # fmt: skip
+    return Generation(**given)
+
+
+class FakeGate:
+    """A gate that finds its confidence written in the state."""
+
+    tau = 0.5
+
+    def read(self, generations):
+        return np.stack([g.states["all"][:, 0] for g in generations])
+
+
+class FakeBackbone:
+    """A scripted backbone: `script` maps a prompt to a Generation; notes what it was asked."""
+
+    def __init__(self, script=None, score=None, size: int = 100):
+        self.script, self.scorer, self.size = script, score, size
+        self.asked, self.sizes = [], []
+
+    def generate(self, prompts, decoding):
+        return [g for batch in self.batches(prompts, decoding) for _, g in batch]
+
+    def batches(self, prompts, decoding):
+        self.asked.append(prompts)
+        for start in range(0, len(prompts), self.size):
+            rows = range(start, min(start + self.size, len(prompts)))
+            self.sizes.append(len(rows))
+            yield [(i, self.script(prompts[i])) for i in rows]
+
+    def score(self, prompts, options):
+        self.asked.append(prompts)
+        return [
+            Scored(tuple(map(float, self.scorer(p, options))), Usage(1, 80, 60, 0, 0.25))
+            for p in prompts
+        ]

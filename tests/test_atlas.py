@@ -1,4 +1,5 @@
 """The Atlas: facts that agree with each other, prose of the stated size, labels re-certified."""
+
 import json
 import re
 from collections import Counter, defaultdict
@@ -43,6 +44,7 @@ def top(passages):
 
     def search(query):
         return [p.id for p in index.search([query], k=TOP_K)[0]]
+
     return search
 
 

@@ -19,8 +19,8 @@ ASKED = [
     "north north north north north north",
 ]
 PROMPTS = [Prompt(SHOTS, asked) for asked in ASKED]
-FREE = Decoding(max_new_tokens=12, stop=("\n\n\n\n",))
-LINE = Decoding(max_new_tokens=9, stop=("\n\n\n\n",), answer_tokens=5)
+FREE = Decoding(max_new_tokens=12, mark="", stop=("\n\n\n\n",))
+LINE = Decoding(max_new_tokens=9, answer_tokens=5, stop=("\n\n\n\n",))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def flat(backbone, prompt):
 
 def test_batched_generation_equals_transformers_one_by_one(backbone, reference):
     replies = backbone.generate(PROMPTS, FREE)
-    for prompt, reply in zip(PROMPTS, replies):
+    for prompt, reply in zip(PROMPTS, replies, strict=True):
         ids = torch.tensor([flat(backbone, prompt)])
         out = reference.generate(
             ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False
@@ -58,7 +58,7 @@ def test_batched_generation_equals_transformers_one_by_one(backbone, reference):
 @pytest.mark.parametrize("decoding", [FREE, LINE], ids=["free", "answer-line"])
 def test_a_prompts_company_changes_nothing(backbone, decoding):
     together = backbone.generate(PROMPTS, decoding)
-    for prompt, reply in zip(PROMPTS, together):
+    for prompt, reply in zip(PROMPTS, together, strict=True):
         (alone,) = backbone.generate([prompt], decoding)
         assert alone.tokens == reply.tokens and alone.text == reply.text
         np.testing.assert_allclose(alone.logprobs, reply.logprobs, atol=1e-4)
@@ -73,7 +73,7 @@ def full_sequence(backbone, prompt, reply):
     sequence = flat(backbone, prompt)
     marks = [False] * len(sequence)
     answers = list(marks)
-    parts = [(tokens[:start], False), (backbone.mark, None), (tokens[start:], True)]
+    parts = [(tokens[:start], False), (backbone._mark(LINE), None), (tokens[start:], True)]
     for ids, answering in parts if reply.answer_start else [(tokens, False)]:
         sequence += ids
         marks += [answering is not None] * len(ids)
@@ -83,12 +83,12 @@ def full_sequence(backbone, prompt, reply):
 
 def test_pooled_taps_equal_output_hidden_states(backbone, reference):
     """In one pass over the finished sequence; hidden_states[i + 1] is the output of block i."""
-    for prompt, reply in zip(PROMPTS, backbone.generate(PROMPTS, LINE)):
+    for prompt, reply in zip(PROMPTS, backbone.generate(PROMPTS, LINE), strict=True):
         sequence, chosen, answer = full_sequence(backbone, prompt, reply)
-        captured = {}
+        captured = []
         hooks = [
-            block.register_forward_hook(lambda m, a, out, i=i: captured.__setitem__(i, out))
-            for i, block in enumerate(reference.model.layers)
+            block.register_forward_hook(lambda m, a, out, seen=captured: seen.append(out))
+            for block in reference.model.layers
         ]
         with torch.no_grad():
             out = reference(torch.tensor([sequence]), output_hidden_states=True)
@@ -108,7 +108,7 @@ def test_pooled_taps_equal_output_hidden_states(backbone, reference):
 
 
 def test_logprobs_and_entropies_equal_a_plain_forward(backbone, reference):
-    for prompt, reply in zip(PROMPTS, backbone.generate(PROMPTS, FREE)):
+    for prompt, reply in zip(PROMPTS, backbone.generate(PROMPTS, FREE), strict=True):
         ids = flat(backbone, prompt)
         with torch.no_grad():
             logits = reference(torch.tensor([ids + list(reply.tokens)])).logits[0]
@@ -122,13 +122,13 @@ def test_logprobs_and_entropies_equal_a_plain_forward(backbone, reference):
 def test_option_scores_equal_a_plain_forward(backbone, reference):
     options = ["Paris", "Shakespeare wrote", " the Seine"]
     scores = backbone.score(PROMPTS, options)
-    for prompt, row in zip(PROMPTS, scores):
-        for option, score in zip(options, row):
+    for prompt, row in zip(PROMPTS, scores, strict=True):
+        for option, score in zip(options, row.logprobs, strict=True):
             ids, extra = flat(backbone, prompt), backbone.encoder.text(option)
             with torch.no_grad():
                 logits = reference(torch.tensor([ids + extra])).logits[0, len(ids) - 1 : -1]
             expected = logits.log_softmax(-1).gather(1, torch.tensor(extra)[:, None]).sum()
-            assert score.item() == pytest.approx(expected.item(), abs=1e-3)
+            assert score == pytest.approx(expected.item(), abs=1e-3)
 
 
 def test_the_answer_line_is_there_whatever_the_model_writes(backbone):

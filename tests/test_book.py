@@ -1,5 +1,6 @@
 """The pages: built strictly from what is committed, read without a network, no link to nothing."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -118,6 +119,17 @@ def test_every_module_has_its_entry_on_the_page_of_the_package(site):
     modules = {path.stem for path in ROOT.glob("skillrag_lite/*.py") if path.stem[0] != "_"}
     entries = {name[4:] for name in site["book/api.html"].ids if name and name.startswith("api-")}
     assert entries == modules
+
+
+def test_a_module_imports_only_from_those_above_it_on_that_page():
+    page = (ROOT / "book/api.md").read_text(encoding="utf-8")
+    order = " ".join(re.findall(r"\{package-api\} (.*)", page)).split()
+    for place, module in enumerate(order):
+        source = (ROOT / "skillrag_lite" / f"{module}.py").read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                named = [node.module] if node.module else [alias.name for alias in node.names]
+                assert set(named) <= set(order[:place]), f"{module} imports {named}"
 
 
 def test_the_readme_shows_and_links_only_what_is_there():

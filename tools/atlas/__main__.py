@@ -1,4 +1,5 @@
 """Rebuild the Atlas: `python -m tools.atlas` (add a folder to write elsewhere)."""
+
 import json
 import sys
 from collections import Counter

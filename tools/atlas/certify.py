@@ -1,4 +1,5 @@
 """Certify a question's failure type with the project's own retriever, or drop the question."""
+
 import re
 from functools import cache
 

@@ -1,4 +1,5 @@
 """Read the fact tables: one CSV a domain, one row an entity."""
+
 import csv
 import hashlib
 import re
@@ -31,6 +32,7 @@ def slug(text):
 @dataclass(frozen=True)
 class Entity:
     """One row: its domain and its cells; a cell may hold several values, parted by `|`."""
+
     domain: str
     cells: tuple[tuple[str, str], ...]
 

@@ -1,4 +1,5 @@
 """Turn facts into passages: hand-written templates, picked by a seeded hash of the entity."""
+
 import re
 import tomllib
 from pathlib import Path
@@ -24,7 +25,7 @@ def read_specs():
 
 
 def listed(names):
-    """"a", "a and b", "a, b and c"."""
+    """ "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 
 
@@ -76,8 +77,10 @@ def fill(template, values, *seed):
     names = re.findall(r"\{(\w+)\}", template)
     if not all(values.get(n) for n in names):
         return ""
+
     def choose(found):
         return pick(found[1].split("|"), template, found.start(), *seed)
+
     text = re.sub(r"\[([^\[\]]*)\]", choose, template)
     text = re.sub(r"\b[Aa] \{(\w+)\}", lambda f: article(values[f[1]]), text)
     text = re.sub(r"\{(\w+)\}", lambda f: values[f[1]], text)
@@ -101,8 +104,11 @@ def passage(entity, aspect, world):
     text = " ".join(told)
     if aspect == "overview":
         return {"id": entity.id, "title": entity.title, "text": text}
-    return {"id": f"{entity.id}-{slug(aspect)}", "title": f"{entity.title} ({aspect})",
-            "text": text}
+    return {
+        "id": f"{entity.id}-{slug(aspect)}",
+        "title": f"{entity.title} ({aspect})",
+        "text": text,
+    }
 
 
 def has_facts(entity, aspect, world):
@@ -113,6 +119,10 @@ def has_facts(entity, aspect, world):
 
 def corpus(world):
     """All passages, sorted by id."""
-    rows = [passage(e, a, world) for e in world.entities
-            for a in world.specs[e.domain]["aspects"] if has_facts(e, a, world)]
+    rows = [
+        passage(e, a, world)
+        for e in world.entities
+        for a in world.specs[e.domain]["aspects"]
+        if has_facts(e, a, world)
+    ]
     return sorted(rows, key=lambda row: row["id"])

@@ -5,6 +5,7 @@ shares no words with the page: rewrite), the *hops* from the mention to the page
 answer (decompose), and the *slot* in everyday or in the corpus's words (focus). The oracle query
 of a skill changes its own part and leaves the other two as they were asked.
 """
+
 from dataclasses import dataclass, field
 
 from .facts import dice, pick
@@ -16,6 +17,7 @@ REWRITE, DECOMPOSE, FOCUS = "query_misaligned", "multi_hop_missing", "evidence_n
 @dataclass(frozen=True)
 class Proposal:
     """A question before its failure type is known."""
+
     family: str
     question: str
     answers: tuple[str, ...]
@@ -112,8 +114,7 @@ def comparisons(world, partners=2):
         for kind in ("compare", "same"):
             for key, rule in spec.get(kind, {}).items():
                 name = rule["field"]
-                pool = [e for e in world.of(domain)
-                        if e.get(name) and not world.left_out(e, name)]
+                pool = [e for e in world.of(domain) if e.get(name) and not world.left_out(e, name)]
                 for a in pool:
                     near = sorted(pool, key=lambda b: dice("pair", key, a.id, b.id))
                     if kind == "same":  # as many alike as unlike

@@ -1,4 +1,5 @@
 """Choose from the certified proposals: quotas, splits by entity, balanced sides and tiers."""
+
 from collections import Counter
 from itertools import islice
 

@@ -1,0 +1,97 @@
+"""The command line: python -m skillrag_lite ask | weights | record | run."""
+
+import argparse
+import sys
+
+from . import data, profiles
+from .profiles import PROFILES
+
+DEMO = (
+    "What is the capital of France?",
+    "On the banks of which river does Frankfurt stand?",
+    "What was the native country of Dmitri Mendeleev?",
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; a mistake of the user's ends in one sentence and status 1."""
+    parser = argparse.ArgumentParser(prog="python -m skillrag_lite", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, help_ in (
+        ("ask", "answer a question and show the trace"),
+        ("weights", "fetch a profile's model"),
+        ("record", "record a profile on the Atlas and train its gate"),
+        ("run", "run the loop on a dataset and print its scores"),
+    ):
+        command = commands.add_parser(name, help=help_)
+        if name == "weights":
+            command.add_argument("profile", choices=PROFILES)
+            continue
+        command.add_argument("--profile", default="pocket", choices=PROFILES)
+        if name == "ask":
+            command.add_argument("question", nargs="*", help="in your own words")
+            command.add_argument("--demo", action="store_true", help="ask three of the book's")
+            command.add_argument("--corpus", help="your own passages, a JSONL file")
+        if name == "record":
+            command.add_argument("--n", type=int, help="only so many questions a split")
+        if name == "run":
+            command.add_argument("--dataset", default="atlas", choices=data.DATASETS)
+            command.add_argument("--split", default="test", choices=data.SPLITS)
+            command.add_argument("--router", default="score", choices=("score", "generate"))
+            command.add_argument("--n", type=int, help="only the first so many questions")
+    options = parser.parse_args(arguments)
+    try:
+        COMMANDS[options.command](options)
+    except (ValueError, RuntimeError, FileNotFoundError) as error:
+        print(f"skillrag_lite: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ask(options) -> None:
+    """Answer the questions one by one, printing each trace."""
+    from .lab import ask
+
+    asked = DEMO if options.demo else [" ".join(options.question)]
+    if not any(asked):
+        raise ValueError("ask something: python -m skillrag_lite ask 'who wrote Hamlet?'")
+    corpus = data.read_passages(options.corpus) if options.corpus else None
+    for question in asked:
+        mode = "live" if options.demo else "auto"
+        print(ask(question, options.profile, corpus, mode), end="\n\n", flush=True)
+
+
+def weights(options) -> None:
+    """Fetch and convert the profile's model, so that later steps find it."""
+    from .checkpoints import converted
+    from .weights import MODELS
+
+    profile = profiles.get(options.profile)
+    if profile.weights is None:
+        print(f"{profile.model} is fetched from its makers' hub when it is first loaded.")
+        return
+    model = MODELS[profile.weights]
+    print(
+        f"{options.profile}: {model.file}, {model.size / 1e6:.0f} MB, {model.licence}", flush=True
+    )
+    print(f"ready: {converted(profile.weights)}")
+
+
+def record(options) -> None:
+    """Answer the Atlas under both conditions, train the gate, run the loop, export it all."""
+    from .runs import record
+
+    record(options.profile, options.n)
+
+
+def run(options) -> None:
+    """Answer a split by the loop, and print its scores beside the two one-call methods."""
+    from .runs import compare
+
+    print(compare(options.profile, options.dataset, options.split, options.router, options.n))
+
+
+COMMANDS = {"ask": ask, "weights": weights, "record": record, "run": run}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""The loop: answer, gate, retrieve, answer, gate, route, mend the query, and again.
+
+Every round asks the backbone once for all questions that are still open.
+"""
+
+from dataclasses import replace
+
+from .data import Question
+from .prompts import QA, answer_prompt
+from .retrieve import TOP_K
+from .router import ROUTERS, UNPARSED
+from .skills import EXIT, LABELS, Case, write_queries
+from .trace import Round, Trace
+
+BUDGET = 3  # rounds of retrieval (Skill-RAG v1 §4.3)
+DEFAULT = LABELS[0]  # the skill that acts when the router's label cannot be parsed
+
+
+def run(questions: list[Question], backbone, retriever, gate, router: str = "score",
+        budget: int = BUDGET, k: int = TOP_K) -> list[Trace]:  # fmt: skip
+    """Answer the questions by Skill-RAG; one Trace a question, in order.
+
+    Ends a question as `sufficient` when the gate trusts its answer, as `exit` when the router
+    gives up, as `budget` when its last round is spent; no call is made whose result would not be
+    used. Source: Skill-RAG v1 §3.3, v2 §3. Taught in chapters 00 and 05.
+    """
+    paths: list[list[Round]] = [[] for _ in questions]
+    ended = {}
+
+    def answer(open_now, queries):
+        """One batched answer for the open questions; those the gate trusts are done."""
+        found = retriever.search(queries, k) if queries else [[] for _ in open_now]
+        asked = [questions[i].question for i in open_now]
+        replies = backbone.generate(list(map(answer_prompt, asked, found)), QA)
+        layers = gate.read(replies)  # (n_open, L)
+        for n, i in enumerate(open_now):
+            confidence = float(layers[n].mean())
+            paths[i].append(Round(
+                query=queries[n] if queries else None, passages=tuple(found[n]),
+                generation=replies[n], usage=replies[n].usage, confidence=round(confidence, 4),
+                layer_confidence=tuple(layers[n].round(4).tolist()),
+            ))  # fmt: skip
+            if confidence >= gate.tau:
+                ended[i] = "sufficient"
+        return [i for i in open_now if i not in ended]
+
+    if not questions:
+        return []
+    still_open = answer(list(range(len(questions))), None)
+    queries = [questions[i].question for i in still_open]
+    for number in range(1, budget + 1):
+        if not still_open:
+            break
+        still_open = answer(still_open, queries)
+        if number == budget:
+            ended |= dict.fromkeys(still_open, "budget")
+        elif still_open:
+            still_open, queries = _mend(questions, paths, ended, still_open, backbone, router)
+    return [Trace(q, tuple(paths[i]), ended[i]) for i, q in enumerate(questions)]
+
+
+def _mend(questions, paths, ended, failed, backbone, router):
+    """Diagnose the failed questions; returns those that go on, and their new queries."""
+    cases = {
+        i: Case(questions[i].question, paths[i][-1].generation, paths[i][-1].passages)
+        for i in failed
+    }
+    for i, diagnosis in zip(failed, ROUTERS[router](backbone, list(cases.values())), strict=True):
+        _note(paths[i], diagnosis.usage, label=diagnosis.label, diagnosis=diagnosis.sentence)
+        if diagnosis.label == EXIT:
+            ended[i] = "exit"
+    going = [i for i in failed if i not in ended]
+    labels = [paths[i][-1].label for i in going]
+    labels = [DEFAULT if label == UNPARSED else label for label in labels]
+    written = write_queries(backbone, labels, [cases[i] for i in going])
+    for i, reply in zip(going, written, strict=True):
+        _note(paths[i], reply.usage)
+    return going, [w.answer or questions[i].question for i, w in zip(going, written, strict=True)]
+
+
+def _note(path: list[Round], usage, **facts) -> None:
+    """Add a call's cost, and what it found, to the newest round."""
+    path[-1] = replace(path[-1], usage=path[-1].usage + usage, **facts)

@@ -1,0 +1,72 @@
+"""The recorder: a backbone with a memory. It asks the model only what the store does not hold."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from .generation import Decoding, Generation, Scored
+from .profiles import Profile
+from .prompts import Prompt
+from .store import Store, StoreError, key
+
+
+class Recorder:
+    """Answers prompts from the store, and from the model where the store is silent.
+
+    `mode` is `auto`; `replay`, in which a miss is an error and no model is ever loaded; or `live`,
+    in which the model is always asked and the store rewritten. Stands wherever a Backbone does.
+    Taught in chapter 00.
+    """
+
+    def __init__(self, profile: Profile, store: Store,
+                 mode: Literal["auto", "replay", "live"] = "auto",
+                 load: Callable | None = None):  # fmt: skip
+        self.profile, self.store, self.mode = profile, store, mode
+        self._load, self._backbone = load, None
+        self.seen: set[str] = set()  # keys that were asked for: what a recording must hold
+
+    @property
+    def backbone(self):
+        """The model, loaded when it is first needed."""
+        if self._backbone is None:
+            if self._load is None:
+                from .backbone import Backbone  # torch and transformers: not for a replay
+
+                self._load = Backbone.load
+            self._backbone = self._load(self.profile)
+        return self._backbone
+
+    def generate(self, prompts: list[Prompt], decoding: Decoding) -> list[Generation]:
+        """As Backbone.generate; every finished batch is in the store before the next begins."""
+        keys = [key(self.profile, prompt, decoding) for prompt in prompts]
+        missing = self._missing(keys, prompts)
+        if missing:
+            for batch in self.backbone.batches([p for _, p in missing], decoding):
+                self.store.put({missing[i][0]: generation for i, generation in batch})
+        return self._read(keys)
+
+    def score(self, prompts: list[Prompt], options: list[str]) -> list[Scored]:
+        """As Backbone.score."""
+        keys = [key(self.profile, prompt, list(options)) for prompt in prompts]
+        missing = self._missing(keys, prompts)
+        if missing:
+            scored = self.backbone.score([p for _, p in missing], options)
+            self.store.put({k: row for (k, _), row in zip(missing, scored, strict=True)})
+        return self._read(keys)
+
+    def _read(self, keys):
+        """What the store holds, just written or not, so that a run and its replay agree."""
+        rows = {k: self.store.get(k) for k in dict.fromkeys(keys)}
+        return [rows[k] for k in keys]
+
+    def _missing(self, keys, prompts):
+        """The (key, prompt) pairs to ask the model for, each once."""
+        self.seen |= set(keys)
+        pairs = dict(zip(keys, prompts, strict=True))
+        missing = [(k, p) for k, p in pairs.items() if self.mode == "live" or k not in self.store]
+        if missing and self.mode == "replay":
+            raise StoreError(
+                f"{len(missing)} of {len(pairs)} replies are not in {self.store.path}, the first "
+                f"for {missing[0][1].ask[-60:]!r}: record them with `python -m skillrag_lite "
+                f"record --profile {self.profile.name}`, or set MODE to 'auto' to ask the model"
+            )
+        return missing

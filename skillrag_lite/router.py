@@ -1,0 +1,97 @@
+"""The router: on a failure, say which of the four skills should act."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .generation import Decoding, Usage
+from .prompts import Prompt
+from .skills import BEES, CHESS, LABELS, SAX, VIOLIN, Case, shots, situation
+
+DIAGNOSIS = Decoding(max_new_tokens=40, answer_tokens=10, mark="Label:")
+UNPARSED = "unparsed"
+
+INSTRUCTION = """A question was answered wrongly although a search had been made. Say in one line \
+why, then give one label:
+query_misaligned: the passages are about other things, the search used the wrong words
+multi_hop_missing: the passages settle the first step of the question, not the next one
+evidence_not_used: the passages are about the right thing, the fact that is asked for is missing
+insufficient_evidence: no search would help, there is nothing to be found"""
+EXAMPLES = (
+    (
+        "what is the sticky stuff called that workers smear on the walls of their home",
+        "Bees make honey. Answer: honey",
+        CHESS,
+        "The question describes a substance of bees without naming it, and no passage is about it.",
+        LABELS[0],
+    ),
+    (
+        "In which town was the inventor of the saxophone born?",
+        "The inventor was born in Paris. Answer: Paris",
+        SAX,
+        "The passages name the inventor, Adolphe Sax, but say nothing of his birth.",
+        LABELS[1],
+    ),
+    (
+        "of what wood is the back of a violin usually made",
+        "A violin is made in Cremona. Answer: Cremona",
+        VIOLIN,
+        "The passages are about violins but do not say which wood is used.",
+        LABELS[2],
+    ),
+    (
+        "How many bees lived in the hive on the roof of my school in 1987?",
+        "Bees live in hives. Answer: many",
+        BEES,
+        "No page tells of the bees of one school, so no search can find it.",
+        LABELS[3],
+    ),
+)
+_SHOTS = shots(INSTRUCTION, EXAMPLES, DIAGNOSIS.mark)
+# For `score` the examples' replies are the label alone, so that its likelihood can be read at once.
+_LABEL_SHOTS = tuple(
+    (asked, f"{DIAGNOSIS.mark} {label}") for (asked, _), label in zip(_SHOTS, LABELS, strict=True)
+)
+_NOTHING = situation("N/A", "N/A", ())
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why a question failed, in a sentence where the router wrote one, and the skill it names.
+
+    `label` is one of the four, or `unparsed`: never silently mapped to another.
+    """
+
+    label: str
+    sentence: str
+    usage: Usage
+
+
+def generate(backbone, cases: list[Case]) -> list[Diagnosis]:
+    """Let the model write a diagnosis and a label (Skill-RAG v2 §3.2, appendix A.1)."""
+    prompts = [Prompt(_SHOTS, _asked(case)) for case in cases]
+    replies = backbone.generate(prompts, DIAGNOSIS)
+    return [
+        Diagnosis(r.answer if r.answer in LABELS else UNPARSED, r.reasoning, r.usage)
+        for r in replies
+    ]
+
+
+def score(backbone, cases: list[Case]) -> list[Diagnosis]:
+    """Compare the four labels' likelihoods after one prefill, without decoding.
+
+    Each is set against its likelihood after an empty case, which a small model's liking for one
+    label, and the labels' lengths, do not survive.
+    """
+    lead, options = DIAGNOSIS.mark, [f" {label}" for label in LABELS]
+    prompts = [Prompt(_LABEL_SHOTS, _asked(case), lead) for case in cases]
+    empty, *scored = backbone.score([Prompt(_LABEL_SHOTS, _NOTHING, lead), *prompts], options)
+    gains = np.array([s.logprobs for s in scored]) - np.array(empty.logprobs)  # (n, 4)
+    return [Diagnosis(LABELS[row.argmax()], "", scored[i].usage) for i, row in enumerate(gains)]
+
+
+def _asked(case: Case) -> str:
+    return situation(case.question, case.reply.text, case.passages)
+
+
+ROUTERS = {"generate": generate, "score": score}

@@ -1,0 +1,126 @@
+"""What people look at: tables of scores and the book's figures."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from .scores import acc, acc_loose, bootstrap, em, f1
+from .trace import Trace
+
+RIGHT, WRONG, INK, CONTROL = "#2a9d4e", "#d1762b", "#4878a8", "#999999"
+COLUMNS = (
+    "method n em acc acc_low acc_high acc_loose f1 "
+    "retrievals llm_calls prompt_tokens new_tokens seconds"
+).split()
+
+
+def score_row(method: str, traces: list[Trace]) -> dict:
+    """A method's scores and mean costs a question, with a 95% bootstrap interval for ACC."""
+    answers = [(t.answer, t.question.answers) for t in traces]
+    mean, low, high = bootstrap([acc(*pair) for pair in answers])
+    usages = [t.usage for t in traces]
+    return {
+        "method": method,
+        "n": len(traces),
+        "em": np.mean([em(*pair) for pair in answers]),
+        "acc": mean,
+        "acc_low": low,
+        "acc_high": high,
+        "acc_loose": np.mean(
+            [acc_loose(t.rounds[-1].generation.text, t.question.answers) for t in traces]
+        ),
+        "f1": np.mean([f1(*pair) for pair in answers]),
+        "retrievals": np.mean([t.retrievals for t in traces]),
+        "llm_calls": np.mean([u.calls for u in usages]),
+        "prompt_tokens": np.mean([u.prompt_tokens for u in usages]),
+        "new_tokens": np.mean([u.new_tokens for u in usages]),
+        "seconds": np.mean([u.seconds for u in usages]),
+    }
+
+
+def table(rows: list[dict], columns: list[str] | None = None) -> str:
+    """Rows as an aligned plain-text table: fractions as .62, costs with one decimal."""
+    columns = list(columns or rows[0])
+    cells = [columns] + [[_cell(name, row[name]) for name in columns] for row in rows]
+    widths = [max(len(line[c]) for line in cells) for c in range(len(columns))]
+    lines = []
+    for first, *rest in cells:
+        aligned = map(str.rjust, rest, widths[1:])
+        lines.append("  ".join([first.ljust(widths[0]), *aligned]).rstrip())
+    return "\n".join(lines)
+
+
+def _cell(name: str, value) -> str:
+    if isinstance(value, str | int):
+        return str(value)
+    costs = ("retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds")
+    return f"{value:.1f}" if name in costs else f"{value:.2f}"
+
+
+def claims_table(rows) -> str:
+    """Claims beside what was measured.
+
+    Each row is (claim, measured value, n, whether the direction agrees or None, and, where there
+    is one, the interval as a pair).
+    """
+    words = {True: "yes", False: "no", None: "-"}
+    lines = []
+    for claim, value, n, same, *interval in rows:
+        between = " to ".join(f"{end:.2f}" for end in interval[0]) if interval else "-"
+        lines.append({
+            "quantity": claim["quantity"],
+            "source": f"{claim['paper']}, {claim['where']}",
+            "paper": claim["value"],
+            "here": float(value),
+            "n": n,
+            "95%": between,
+            "same direction": words[same],
+        })  # fmt: skip
+    return table(lines)
+
+
+def by_layer(layers, curves: dict[str, np.ndarray], title: str, ylabel: str = "AUROC"):
+    """A line a curve over the tapped layers; a curve named for a control is grey.
+
+    A value that is the same at every layer is given as one number and drawn as a level.
+    """
+    figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+    for name, values in curves.items():
+        control = "shuffled" in name or "majority" in name
+        values = np.broadcast_to(values, len(layers))
+        style = {"color": CONTROL, "linestyle": ":"} if control else {"marker": "o"}
+        axes.plot(list(layers), values, label=name, **style)
+    axes.set(xlabel="decoder block", ylabel=ylabel, title=title)
+    axes.legend(frameon=False, fontsize=8)
+    return _finish(figure)
+
+
+def tradeoff(points, chosen, title: str):
+    """Accuracy against retrieval rate over all thresholds, the chosen one marked."""
+    figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+    rates = [p.retrieval_rate for p in points]
+    axes.plot(rates, [p.accuracy for p in points], color=INK)
+    axes.plot([rates[0], rates[-1]], [points[0].accuracy, points[-1].accuracy],
+              color=CONTROL, linestyle=":", label="retrieving at random")  # fmt: skip
+    axes.plot(chosen.retrieval_rate, chosen.accuracy, "o", color=WRONG, label="τ chosen on dev")
+    axes.set(xlabel="share of questions that retrieve", ylabel="ACC", title=title)
+    axes.legend(frameon=False, fontsize=8)
+    return _finish(figure)
+
+
+def histogram(confidence, right, tau: float, title: str):
+    """How p̂ is spread over right and wrong answers, and where τ cuts."""
+    figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+    confidence, right = np.asarray(confidence), np.asarray(right)
+    bins = np.linspace(0, 1, 21)
+    parts = [confidence[right == 0], confidence[right == 1]]
+    axes.hist(parts, bins, color=[WRONG, RIGHT], label=["wrong", "right"], stacked=True)
+    axes.axvline(tau, color="#333333", linestyle="--", label=f"τ = {tau:.2f}")
+    axes.set(xlabel="p̂", ylabel="answers", title=title)
+    axes.legend(frameon=False, fontsize=8)
+    return _finish(figure)
+
+
+def _finish(figure):
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    plt.show()

@@ -1,0 +1,98 @@
+"""The command line and the front door, with a scripted model in place of a real one."""
+
+import numpy as np
+import pytest
+from conftest import FakeBackbone, FakeGate, reply
+
+import skillrag_lite
+from skillrag_lite import __main__ as cli
+from skillrag_lite import lab, runs, show
+from skillrag_lite.data import Passage, Question
+from skillrag_lite.recorder import Recorder
+from skillrag_lite.retrieve import BM25
+from skillrag_lite.store import Store
+
+CORPUS = [Passage("p", "Seine", "The Seine flows through Paris."), Passage("q", "Rhine", "Rhine.")]
+
+
+@pytest.fixture
+def answered(monkeypatch, tmp_path):
+    """A lab whose model is sure of everything once it has passages."""
+    monkeypatch.setattr(lab, "RECORDINGS", tmp_path / "recordings")
+    monkeypatch.setattr(lab, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(lab.Gate, "load", lambda folder: FakeGate())
+
+    def script(prompt):
+        return reply("Seine", "It is known.", 0.9 if "Passages:" in prompt.ask else 0.1)
+
+    def opened(profile="pocket", dataset="atlas", mode="auto"):
+        recorder = lab.open_recorder(profile, mode, load=lambda _: FakeBackbone(script))
+        return lab.Lab(recorder, BM25(CORPUS))
+
+    monkeypatch.setattr(lab, "_open_once", opened)
+    monkeypatch.setattr(runs, "open_lab", opened)
+
+
+def test_ask_returns_a_trace(answered):
+    trace = skillrag_lite.ask("which river flows through Paris?")
+    assert trace.answer == "Seine" and trace.stopped_by == "sufficient"
+    assert [r.query for r in trace.rounds] == [None, "which river flows through Paris?"]
+
+
+def test_ask_reads_a_corpus_of_ones_own(answered, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"id": "m", "title": "Mine", "text": "Paris has a river."}\n', "utf-8")
+    own = lab.data.read_passages(path)
+    trace = skillrag_lite.ask("river of Paris?", corpus=own)
+    assert [p.title for p in trace.rounds[1].passages] == ["Mine"]
+
+
+def test_the_command_prints_the_trace(answered, capsys):
+    assert cli.main(["ask", "which river of", "Paris?"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Q: which river of Paris?\n") and "stopped: the gate was satisfied" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ask"], "ask something: "),
+        (["ask", "--corpus", "nowhere.jsonl", "what?"], "nowhere.jsonl"),
+        (["run", "--dataset", "nq"], "SKILLRAG_DATA"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence(answered, monkeypatch, capsys, arguments, said):
+    monkeypatch.delenv("SKILLRAG_DATA", raising=False)
+    assert cli.main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("skillrag_lite: ") and said in error and error.count("\n") == 1
+
+
+def test_auto_mode_starts_from_the_recordings_and_leaves_them_alone(answered):
+    profile = lab.profiles.get("pocket")
+    source = Store(lab.RUNS / "source.sqlite")
+    source.put({"k": reply("recorded")})
+    lab.RECORDINGS.mkdir(exist_ok=True)
+    source.export(lab.RECORDINGS / "pocket.sqlite", ["k"])
+    before = (lab.RECORDINGS / "pocket.sqlite").read_bytes()
+    recorder = lab.open_recorder("pocket", "auto")
+    assert isinstance(recorder, Recorder) and recorder.profile == profile
+    recorder.store.put({"new": reply("mine")})
+    assert recorder.store.keys() == ["k", "new"]
+    assert (lab.RECORDINGS / "pocket.sqlite").read_bytes() == before
+
+
+def test_rows_hold_scores_intervals_and_costs(answered):
+    asked = [Question(str(i), f"river {i} of Paris?", ("Seine",)) for i in range(5)]
+    opened = runs.open_lab()
+    rows = runs.rows_of(opened, asked, opened.run(asked))
+    assert [row["method"] for row in rows] == ["no_retrieval", "single_step", "skill_rag"]
+    assert all(set(row) == set(show.COLUMNS) for row in rows)
+    assert [row["retrievals"] for row in rows] == [0, 1, 1]
+    assert [row["llm_calls"] for row in rows] == [1, 1, 2]
+    assert {row["acc_low"] for row in rows} == {1.0}
+
+
+def test_a_table_is_aligned_and_rounded():
+    rows = [{"method": "a", "n": 3, "acc": np.float64(0.123), "seconds": 2.25}]
+    assert show.table(rows) == "method  n   acc  seconds\na       3  0.12      2.2"
