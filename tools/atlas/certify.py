@@ -67,11 +67,16 @@ class Certifier:
         if p.family != "comparison" and any(holds(self.texts[i], p.answers) for i in raw):
             return None, []  # answerable after all
         # along a chain the last page holds the answer; a comparison needs both pages
-        repairs = self.repaired_by(p.question, p.oracle,
-                                   gold if p.family == "comparison" else gold[-1:])
+        repairs = self.repaired_by(
+            p.question, p.oracle, gold if p.family == "comparison" else gold[-1:]
+        )
         if len(gold) > 1:
-            fits = (DECOMPOSE in repairs and gold[0] in raw and gold[-1] not in raw
-                    and all(i in self.top(q) for q, i in p.steps))
+            fits = (
+                DECOMPOSE in repairs
+                and gold[0] in raw
+                and gold[-1] not in raw
+                and all(i in self.top(q) for q, i in p.steps)
+            )
             return (DECOMPOSE if fits else None), repairs
         sibling = any(i.startswith(p.gold[0][0].id) for i in raw)
         if FOCUS in repairs and sibling and self.top(p.oracle[FOCUS])[0] == gold[0]:

@@ -41,15 +41,19 @@ def fields(entity, world):
     out = {f: world.show(entity, f) for f, _ in entity.cells if not world.left_out(entity, f)}
     he, his, him = PRONOUNS[entity.get("sex")]
     out |= {"np": entity.np, "he": he, "his": his, "him": him, "alias": entity.get("alias")}
-    out["short"] = entity.get("short") or (entity.name.split()[-1] if entity.get("sex") else
-                                           entity.np)
+    out["short"] = entity.get("short") or (
+        entity.name.split()[-1] if entity.get("sex") else entity.np
+    )
     for other in world.incoming.get(entity.id, []):
         out.setdefault(f"of_{other.domain}", []).append(other.np)
     rank = world.specs[entity.domain].get("peer")
     if rank and entity.get(rank):
         value, spec = entity.number(rank), world.specs[entity.domain]
-        told = [e for e in world.of(entity.domain) if e.get(rank) and e != entity
-                and is_near(e.number(rank), value, spec)]
+        told = [
+            e
+            for e in world.of(entity.domain)
+            if e.get(rank) and e != entity and is_near(e.number(rank), value, spec)
+        ]
         peers = sorted(told, key=lambda e: (e.number(rank), e.id))
         lower = [e for e in peers if e.number(rank) < value][-2:]
         upper = [e for e in peers if e.number(rank) > value][:2]
@@ -60,8 +64,11 @@ def fields(entity, world):
         out["near"] = [e.np for e in near] if len(near) > 1 else ""
     kin = world.specs[entity.domain].get("kin")
     if kin and not world.left_out(entity, kin):
-        alike = [e for e in world.of(entity.domain) if e != entity and not world.left_out(e, kin)
-                 and e.get(kin) == entity.get(kin)]
+        alike = [
+            e
+            for e in world.of(entity.domain)
+            if e != entity and not world.left_out(e, kin) and e.get(kin) == entity.get(kin)
+        ]
         if len(alike) > 1:
             alike.sort(key=lambda e: dice("kin", entity.id, e.id))
             out["kin"] = [e.np for e in alike[:3]]

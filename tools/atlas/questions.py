@@ -56,8 +56,16 @@ def ask(family, template, mentions, slot, gold, answers, told, tier, steps=()):
         DECOMPOSE: template.format(m=resolved).rstrip("?"),
         FOCUS: f"{asked} {slot['keywords']}",
     }
-    return Proposal(family, spoken(template.format(m=asked), family), answers, gold, oracle,
-                    told, tier, steps=steps)
+    return Proposal(
+        family,
+        spoken(template.format(m=asked), family),
+        answers,
+        gold,
+        oracle,
+        told,
+        tier,
+        steps=steps,
+    )
 
 
 def one_hop(world):
@@ -73,8 +81,16 @@ def one_hop(world):
                 if e.get("clue"):  # or the mention
                     ways.append((pick(plain, family, "clue", e.id, name), e.get("clue")))
                 for template, mention in ways:
-                    yield ask(family, template, (mention, e.np, mention), slot, ((e, name),),
-                              world.answers(e, name), told, e.tier)
+                    yield ask(
+                        family,
+                        template,
+                        (mention, e.np, mention),
+                        slot,
+                        ((e, name),),
+                        world.answers(e, name),
+                        told,
+                        e.tier,
+                    )
 
 
 def hops(world, entity):
@@ -94,8 +110,14 @@ def many_hops(world):
             for name2, phrase2, third in hops(world, second):
                 if third not in (first, second):
                     step = phrase2.format(m=second.np), page(second, name2, world)[0]
-                    yield from ends(world, "three_hop", phrase2.format(m=mention),
-                                    ((first, name), (second, name2)), third, (step,))
+                    yield from ends(
+                        world,
+                        "three_hop",
+                        phrase2.format(m=mention),
+                        ((first, name), (second, name2)),
+                        third,
+                        (step,),
+                    )
 
 
 def ends(world, family, mention, gold, last, steps=()):
@@ -103,9 +125,17 @@ def ends(world, family, mention, gold, last, steps=()):
     for name, slot in world.specs[last.domain]["slots"].items():
         if last.get(name):
             template = pick(slot["trivia"], family, mention, name)
-            yield ask(family, template, (mention, mention, last.np), slot,
-                      (*gold, (last, name)), world.answers(last, name),
-                      not world.left_out(last, name), last.tier, steps)
+            yield ask(
+                family,
+                template,
+                (mention, mention, last.np),
+                slot,
+                (*gold, (last, name)),
+                world.answers(last, name),
+                not world.left_out(last, name),
+                last.tier,
+                steps,
+            )
 
 
 def comparisons(world, partners=2):
@@ -119,9 +149,8 @@ def comparisons(world, partners=2):
                     near = sorted(pool, key=lambda b: dice("pair", key, a.id, b.id))
                     if kind == "same":  # as many alike as unlike
                         alike = [b for b in near if b.get(name) == a.get(name)]
-                        near = alike[:partners] + [
-                            b for b in near if b not in alike][:partners]
-                    for b in near[:2 * partners + 1]:
+                        near = alike[:partners] + [b for b in near if b not in alike][:partners]
+                    for b in near[: 2 * partners + 1]:
                         if a != b and (side := verdict(kind, rule, a, b)):
                             yield versus(world, spec, rule, kind, a, b, side)
 
@@ -133,8 +162,11 @@ def verdict(kind, rule, a, b):
         same = set(a.values(name)) & set(b.values(name))
         return ("yes" if a.get(name) == b.get(name) else None) if same else "no"
     x, y = a.number(name), b.number(name)
-    close = max(x, y) < rule["gap_ratio"] * min(x, y) if "gap_ratio" in rule else (
-        abs(x - y) < rule["gap"])
+    close = (
+        max(x, y) < rule["gap_ratio"] * min(x, y)
+        if "gap_ratio" in rule
+        else (abs(x - y) < rule["gap"])
+    )
     return None if close else "first" if (x < y) == (rule["want"] == "min") else "second"
 
 
@@ -143,12 +175,24 @@ def versus(world, spec, rule, kind, a, b, side):
     slot = spec["slots"][name]
     question = pick(rule["q"], a.id, b.id).format(a=a.np, b=b.np)
     winner = {"first": a, "second": b}.get(side)
-    answers = (side,) if kind == "same" else tuple(
-        dict.fromkeys([winner.name, *winner.values("alias")]))
-    oracle = {REWRITE: question.rstrip("?"), DECOMPOSE: f"{b.np} {slot['keywords']}",
-              FOCUS: f"{a.np} {b.np} {slot['keywords']}"}
-    return Proposal("comparison", question, answers, ((a, name), (b, name)), oracle, True,
-                    max(a.tier, b.tier), side)
+    answers = (
+        (side,) if kind == "same" else tuple(dict.fromkeys([winner.name, *winner.values("alias")]))
+    )
+    oracle = {
+        REWRITE: question.rstrip("?"),
+        DECOMPOSE: f"{b.np} {slot['keywords']}",
+        FOCUS: f"{a.np} {b.np} {slot['keywords']}",
+    }
+    return Proposal(
+        "comparison",
+        question,
+        answers,
+        ((a, name), (b, name)),
+        oracle,
+        True,
+        max(a.tier, b.tier),
+        side,
+    )
 
 
 def proposals(world):

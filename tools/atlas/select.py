@@ -21,22 +21,27 @@ QUOTAS = {
     ("train", "none"): {"bridge": 50, "single": 112, "trivia": 106},
     ("train", "query_misaligned"): {"single": 60, "trivia": 60},
     ("train", "multi_hop_missing"): {"bridge": 120},
-    ("train", "evidence_not_used"): {"single": 25, "trivia": 37},
+    ("train", "evidence_not_used"): {"single": 15, "trivia": 38},
     ("train", "insufficient_evidence"): {"bridge": 24, "single": 48, "trivia": 48},
 }
-MOST = 8  # questions on one entity
+MOST = {"train": 8, "dev": 6, "test": 5}  # questions on one entity
+SAME = 3  # questions of a split that end in the same fact
 LOOK = 400  # candidates weighed at each choice
 
 
 def choose(certified):
     """certified: (proposal, label, repairs) -> {split: the same, chosen} and the shortfalls."""
-    home, uses, asked, slots, sides, tiers = {}, Counter(), set(), Counter(), Counter(), Counter()
+    home, asked = {}, set()
+    uses, ends, slots, sides, tiers = (Counter() for _ in range(5))
     out, short = {"train": [], "dev": [], "test": []}, {}
     pools = {}
     for p, label, repairs in sorted(certified, key=lambda c: dice("order", c[0].question)):
         pools.setdefault((label, p.family), []).append((p, repairs))
-    jobs = [(split, label, family, n) for (split, label), wanted in QUOTAS.items()
-            for family, n in wanted.items()]
+    jobs = [
+        (split, label, family, n)
+        for (split, label), wanted in QUOTAS.items()
+        for family, n in wanted.items()
+    ]
     rare = {"three_hop": 0, "comparison": 1, "bridge": 2}
     jobs.sort(key=lambda j: (rare.get(j[2], 3), len(pools.get(j[1:3], []))))
 
@@ -44,19 +49,26 @@ def choose(certified):
         p, repairs = item
         last, field = p.gold[-1]
         famous = tiers[split, 1] < 0.42 * (tiers[split, 0] + 1)
-        return (sides[p.side] if p.side else 0, len(repairs) > 1,
-                (p.tier == 1) != famous if len(p.gold) == 1 else False,
-                len(p.gold) > 1 and sum(e not in home for e in p.entities),
-                slots[split, last.domain, field], max(uses[e] for e in p.entities))
+        return (
+            sides[p.side] if p.side else 0,
+            len(repairs) > 1,
+            (p.tier == 1) != famous if len(p.gold) == 1 else False,
+            len(p.gold) > 1 and sum(e not in home for e in p.entities),
+            slots[split, last.domain, field],
+            max(uses[e] for e in p.entities),
+        )
 
     def fits(p, split):
-        return p.gold not in asked and all(
-            home.get(e, split) == split and uses[e] < MOST for e in p.entities)
+        fresh = p.gold not in asked and ends[split, p.gold[-1]] < SAME
+        return fresh and all(
+            home.get(e, split) == split and uses[e] < MOST[split] for e in p.entities
+        )
 
     for split, label, family, n in jobs:
         for _ in range(n):
-            free = list(islice((x for x in pools.get((label, family), []) if fits(x[0], split)),
-                               LOOK))
+            free = list(
+                islice((x for x in pools.get((label, family), []) if fits(x[0], split)), LOOK)
+            )
             if not free:
                 short[split, label, family] = short.get((split, label, family), 0) + 1
                 continue
@@ -65,6 +77,7 @@ def choose(certified):
                 home[e] = split
                 uses[e] += 1
             asked.add(p.gold)
+            ends[split, p.gold[-1]] += 1
             sides[p.side] += 1
             slots[split, p.gold[-1][0].domain, p.gold[-1][1]] += 1
             if len(p.gold) == 1:
@@ -77,7 +90,15 @@ def choose(certified):
 def row(p, label, repairs, name, world):
     """One question as a line of train, dev or test."""
     pages = [page(e, f, world) for e, f in p.gold] if p.told else []
-    return {"id": name, "question": p.question, "answers": list(p.answers),
-            "gold_titles": [t for _, t in pages], "family": p.family, "failure": label,
-            "gold_ids": [i for i, _ in pages], "oracle": p.oracle,
-            "repaired_by": repairs, "tier": p.tier}
+    return {
+        "id": name,
+        "question": p.question,
+        "answers": list(p.answers),
+        "gold_titles": [t for _, t in pages],
+        "family": p.family,
+        "failure": label,
+        "gold_ids": [i for i, _ in pages],
+        "oracle": p.oracle,
+        "repaired_by": repairs,
+        "tier": p.tier,
+    }
