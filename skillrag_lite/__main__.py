@@ -64,7 +64,7 @@ def ask(options) -> None:
 def weights(options) -> None:
     """Fetch and convert the profile's model, so that later steps find it."""
     from .checkpoints import converted
-    from .weights import MODELS
+    from .catalogue import MODELS
 
     profile = profiles.get(options.profile)
     if profile.weights is None:

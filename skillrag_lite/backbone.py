@@ -107,8 +107,9 @@ class Backbone:
                 live = [live[i] for i in going]
             tokens = torch.tensor([[feed[i]] for i in going], device=logits.device)  # (b, 1)
             logits = self._forward(memory, tokens, torch.ones_like(tokens).bool())[:, -1]
-            fed = [rows[r] for r in live]
-            self.taps.add(live, [r.counted for r in fed], [r.counted_as_answer for r in fed])
+            if decoding.states:
+                fed = [rows[r] for r in live]
+                self.taps.add(live, [r.counted for r in fed], [r.counted_as_answer for r in fed])
         seconds = (time.perf_counter() - started) / len(rows)
         return [
             row.finish(self._usage(header, ids, len(row.tokens), seconds), self.taps.pooled(i))

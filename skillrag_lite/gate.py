@@ -83,5 +83,5 @@ class Gate:
         facts = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
         probe = Probe(facts["layers"], facts["d_model"], ProbeConfig(**facts["config"]))
         state = load_file(folder / "probe.safetensors")
-        probe.load_state_dict({k: v.float() for k, v in state.items()})
-        return cls(probe.eval(), facts["tau"], facts["pool"])
+        probe.load_state_dict(state)  # copied into double precision
+        return cls(probe, facts["tau"], facts["pool"])

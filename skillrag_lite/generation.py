@@ -15,13 +15,15 @@ class Decoding:
     Any string of `stop` ends the text, as do the end-of-text token and `max_new_tokens`. Then
     comes a line that starts with `mark`: where the model does not write it, the backbone appends
     the mark and lets the model go on for `answer_tokens` more (a small model forgets the line in
-    a third of its replies). An empty mark asks for free text only.
+    a third of its replies). An empty mark asks for free text only. `states` says whether the
+    hidden states are wanted.
     """
 
     max_new_tokens: int = 64
     answer_tokens: int = 24
     mark: str = ANSWER
     stop: tuple[str, ...] = ("\n",)
+    states: bool = True
 
 
 @dataclass(frozen=True)

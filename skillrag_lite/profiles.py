@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from .weights import MODELS
+from .catalogue import MODELS
 
 
 @dataclass(frozen=True)
 class Profile:
     """One way of running the book: a model, its precision, and the size of its batches.
 
-    `weights` is a key of `weights.MODELS`, or None where the weights come from the makers' hub.
+    `weights` is a key of `catalogue.MODELS`, or None where the weights come from the makers' hub.
     `chat` says whether prompts go through the model's chat template. A batch holds at most
     `max_batch` prompts and `batch_tokens` tokens, padding included. `stride` thins the tapped
     blocks, for recordings that must stay small.
@@ -64,6 +64,7 @@ _ALL = (
         batch_tokens=8192,
         max_batch=32,
         note="for live tests: one small download, answers seldom right",
+        stride=4,
     ),
     Profile(
         name="laptop",

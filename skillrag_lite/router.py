@@ -8,7 +8,7 @@ from .generation import Decoding, Usage
 from .prompts import Prompt
 from .skills import BEES, CHESS, LABELS, SAX, VIOLIN, Case, shots, situation
 
-DIAGNOSIS = Decoding(max_new_tokens=40, answer_tokens=10, mark="Label:")
+DIAGNOSIS = Decoding(max_new_tokens=40, answer_tokens=10, mark="Label:", states=False)
 UNPARSED = "unparsed"
 
 INSTRUCTION = """A question was answered wrongly although a search had been made. Say in one line \

@@ -9,10 +9,11 @@ from .trace import Round, Trace
 
 
 def record(profile: str, n: int | None = None) -> None:
-    """Record a profile on the Atlas: both conditions on all splits, the loop on dev and test.
+    """Record a profile on the Atlas: both conditions on all splits, the loop on test.
 
     Resumes where an earlier run stopped. Writes recordings/<profile>.sqlite, which holds exactly
-    the replies that the book replays, and the gate that was trained on them.
+    the replies that the book replays, and the gate that was trained on them. With `n`, only a
+    sample is recorded: both conditions of the first n questions of each split.
     """
     lab = open_lab(profile, mode="auto")
     splits = {name: data.load("atlas", name)[:n] for name in data.SPLITS}
@@ -20,18 +21,21 @@ def record(profile: str, n: int | None = None) -> None:
     for name, questions in splits.items():
         print(f"{name}: {len(questions)} questions, closed book and single step", flush=True)
         answered[name] = training.examples(questions, lab.backbone, lab.retriever)
-    print("training the gate", flush=True)
-    gate = training.train_gate(answered["train"], answered["dev"])
-    gate.save(RECORDINGS / profile)
-    gate = Gate.load(RECORDINGS / profile)  # as a reader will have it
-    for name in ("dev", "test"):
-        for router in ("score", "generate"):
-            print(f"{name}: the full loop, router {router}", flush=True)
-            loop.run(splits[name], lab.backbone, lab.retriever, gate, router)
+    if n is None:
+        _gate_and_loop(profile, lab, splits, answered)
     path = RECORDINGS / f"{profile}.sqlite"
     lab.backbone.store.export(path, lab.backbone.seen)
     size = path.stat().st_size / 1e6
     print(f"{path.name}: {len(lab.backbone.seen)} replies, {size:.1f} MB")
+
+
+def _gate_and_loop(profile, lab, splits, answered) -> None:
+    print("training the gate", flush=True)
+    gate = training.train_gate(answered["train"], answered["dev"])
+    gate.save(RECORDINGS / profile)
+    gate = Gate.load(RECORDINGS / profile)  # as a reader will have it
+    print("test: the full loop", flush=True)
+    loop.run(splits["test"], lab.backbone, lab.retriever, gate)
 
 
 def compare(profile: str, dataset: str, split: str, router: str, n: int | None = None) -> str:

@@ -38,15 +38,13 @@ def score_row(method: str, traces: list[Trace]) -> dict:
 
 
 def table(rows: list[dict], columns: list[str] | None = None) -> str:
-    """Rows as an aligned plain-text table: fractions as .62, costs with one decimal."""
-    columns = list(columns or rows[0])
-    cells = [columns] + [[_cell(name, row[name]) for name in columns] for row in rows]
-    widths = [max(len(line[c]) for line in cells) for c in range(len(columns))]
-    lines = []
-    for first, *rest in cells:
-        aligned = map(str.rjust, rest, widths[1:])
-        lines.append("  ".join([first.ljust(widths[0]), *aligned]).rstrip())
-    return "\n".join(lines)
+    """Rows as an aligned plain-text table: words to the left, numbers to the right."""
+    aligned = []
+    for name in columns or rows[0]:
+        cells = [name, *(_cell(name, row[name]) for row in rows)]
+        pad = str.ljust if isinstance(rows[0][name], str) else str.rjust
+        aligned.append([pad(cell, max(map(len, cells))) for cell in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))
 
 
 def _cell(name: str, value) -> str:

@@ -11,7 +11,7 @@ from .prompts import Prompt, evidence, one_line
 
 EXIT = "insufficient_evidence"
 LABELS = ("query_misaligned", "multi_hop_missing", "evidence_not_used", EXIT)
-QUERY = Decoding(max_new_tokens=48, answer_tokens=24, mark="Search query:")
+QUERY = Decoding(max_new_tokens=48, answer_tokens=24, mark="Search query:", states=False)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Round:
     diagnosis: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """A question's path through the loop; `stopped_by` is sufficient, exit or budget.
 
@@ -80,7 +80,7 @@ class Trace:
         bare = tuple(replace(r, generation=replace(r.generation, states={})) for r in self.rounds)
         return replace(self, rounds=bare)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return card.as_text(self)
 
     def _repr_html_(self) -> str:

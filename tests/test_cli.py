@@ -50,7 +50,10 @@ def test_ask_reads_a_corpus_of_ones_own(answered, tmp_path):
 def test_the_command_prints_the_trace(answered, capsys):
     assert cli.main(["ask", "which river of", "Paris?"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Q: which river of Paris?\n") and "stopped: the gate was satisfied" in shown
+    assert (
+        shown.startswith("Q: which river of Paris?\n")
+        and "stopped: the gate was satisfied" in shown
+    )
 
 
 @pytest.mark.parametrize(

