@@ -24,9 +24,8 @@ class Proposal:
     gold: tuple  # (entity, field) from the first page to the one with the answer
     oracle: dict = field(hash=False)
     told: bool  # False: the last fact is in no passage
-    tier: int
     side: str = ""  # yes, no, first, second: what must be balanced
-    steps: tuple = ()  # (one-hop query, gold passage id) of the hops in between
+    tier: int = 0
 
     @property
     def entities(self):
@@ -48,7 +47,7 @@ def spoken(text, family):
     return text[0].upper() + text[1:].rstrip("?") + "?"
 
 
-def ask(family, template, mentions, slot, gold, answers, told, tier, steps=()):
+def ask(family, template, mentions, slot, gold, answers, told, tier):
     """One proposal; mentions = (as asked, with its proper name, with the hops resolved)."""
     asked, named, resolved = mentions
     oracle = {
@@ -57,14 +56,7 @@ def ask(family, template, mentions, slot, gold, answers, told, tier, steps=()):
         FOCUS: f"{asked} {slot['keywords']}",
     }
     return Proposal(
-        family,
-        spoken(template.format(m=asked), family),
-        answers,
-        gold,
-        oracle,
-        told,
-        tier,
-        steps=steps,
+        family, spoken(template.format(m=asked), family), answers, gold, oracle, told, tier=tier
     )
 
 
@@ -76,21 +68,20 @@ def one_hop(world):
                 continue
             told = not world.left_out(e, name)
             for family, plain in (("single", slot["single"]), ("trivia", slot["trivia"])):
-                # one trouble at a time: the slot's words
-                ways = [(template, e.np) for template in plain + slot["oblique"]]
-                if e.get("clue"):  # or the mention
-                    ways.append((pick(plain, family, "clue", e.id, name), e.get("clue")))
-                for template, mention in ways:
-                    yield ask(
-                        family,
-                        template,
-                        (mention, e.np, mention),
-                        slot,
-                        ((e, name),),
-                        world.answers(e, name),
-                        told,
-                        e.tier,
-                    )
+                for template in plain + slot["oblique"]:
+                    for mention in filter(None, (e.np, e.get("clue"))):
+                        if mention != e.np and template in slot["oblique"]:
+                            continue  # one trouble at a time
+                        yield ask(
+                            family,
+                            template,
+                            (mention, e.np, mention),
+                            slot,
+                            ((e, name),),
+                            world.answers(e, name),
+                            told,
+                            e.tier,
+                        )
 
 
 def hops(world, entity):
@@ -109,18 +100,16 @@ def many_hops(world):
             yield from ends(world, "bridge", mention, ((first, name),), second)
             for name2, phrase2, third in hops(world, second):
                 if third not in (first, second):
-                    step = phrase2.format(m=second.np), page(second, name2, world)[0]
                     yield from ends(
                         world,
                         "three_hop",
                         phrase2.format(m=mention),
                         ((first, name), (second, name2)),
                         third,
-                        (step,),
                     )
 
 
-def ends(world, family, mention, gold, last, steps=()):
+def ends(world, family, mention, gold, last):
     """All slots of the last entity on a path."""
     for name, slot in world.specs[last.domain]["slots"].items():
         if last.get(name):
@@ -134,11 +123,10 @@ def ends(world, family, mention, gold, last, steps=()):
                 world.answers(last, name),
                 not world.left_out(last, name),
                 last.tier,
-                steps,
             )
 
 
-def comparisons(world, partners=2):
+def comparisons(world, partners=6):
     """Either-or and yes/no questions on two entities of one domain."""
     for domain, spec in world.specs.items():
         for kind in ("compare", "same"):
@@ -149,8 +137,11 @@ def comparisons(world, partners=2):
                     near = sorted(pool, key=lambda b: dice("pair", key, a.id, b.id))
                     if kind == "same":  # as many alike as unlike
                         alike = [b for b in near if b.get(name) == a.get(name)]
-                        near = alike[:partners] + [b for b in near if b not in alike][:partners]
-                    for b in near[: 2 * partners + 1]:
+                        near = (
+                            alike[: partners // 2 + 1]
+                            + [b for b in near if b not in alike][: partners // 2]
+                        )
+                    for b in near[: partners + 1]:
                         if a != b and (side := verdict(kind, rule, a, b)):
                             yield versus(world, spec, rule, kind, a, b, side)
 
@@ -161,7 +152,7 @@ def verdict(kind, rule, a, b):
     if kind == "same":
         same = set(a.values(name)) & set(b.values(name))
         return ("yes" if a.get(name) == b.get(name) else None) if same else "no"
-    x, y = a.number(name), b.number(name)
+    x, y = float(a.get(name)), float(b.get(name))
     close = (
         max(x, y) < rule["gap_ratio"] * min(x, y)
         if "gap_ratio" in rule
@@ -190,8 +181,8 @@ def versus(world, spec, rule, kind, a, b, side):
         ((a, name), (b, name)),
         oracle,
         True,
-        max(a.tier, b.tier),
         side,
+        max(a.tier, b.tier),
     )
 
 
