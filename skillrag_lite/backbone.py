@@ -47,11 +47,7 @@ class Backbone:
 
     def generate(self, prompts: list[Prompt], decoding: Decoding) -> list[Generation]:
         """Continue every prompt greedily; the answers stand in the prompts' order."""
-        replies: list[Generation | None] = [None] * len(prompts)
-        for batch in self.batches(prompts, decoding):
-            for index, generation in batch:
-                replies[index] = generation
-        return replies
+        return _in_order(self.batches(prompts, decoding))
 
     def batches(self, prompts, decoding) -> Iterator[list[tuple[int, Generation]]]:
         """As `generate`, a batch at a time: pairs of (index into `prompts`, Generation)."""
@@ -61,34 +57,40 @@ class Backbone:
                 yield [(index, reply) for (index, _), reply in zip(batch, replies, strict=True)]
                 progress.update(len(batch))
 
-    @torch.inference_mode()
     def score(self, prompts: list[Prompt], options: list[str]) -> list[Scored]:
         """The log-likelihood of each option as each prompt's reply.
 
         One prefill a prompt serves all options: each is read after it and then forgotten.
         Used by the router; taught in chapter 04.
         """
-        scored: list[Scored | None] = [None] * len(prompts)
+        return _in_order(self.score_batches(prompts, options))
+
+    def score_batches(self, prompts, options) -> Iterator[list[tuple[int, Scored]]]:
+        """As `score`, a batch at a time: pairs of (index into `prompts`, Scored)."""
         encoded = [self.encoder.text(option) for option in options]
         with self._progress(len(prompts), "scoring") as progress:
-            room = max(map(len, encoded))
-            for header, batch in self._pack(prompts, room):
-                started = time.perf_counter()
-                logprobs = torch.zeros(len(batch), len(options))
-                memory, first = self._prefill(header, [ids for _, ids in batch], room)
-                for o, ids in enumerate(encoded):
-                    tokens = torch.tensor(ids, device=first.device).expand(len(batch), -1)
-                    later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
-                    logits = torch.cat([first[:, None], later[:, :-1]], 1)  # (B, len(ids), V)
-                    chosen = logits.log_softmax(-1).gather(2, tokens[..., None])
-                    logprobs[:, o] = chosen.sum((1, 2))
-                    memory.rewind(len(ids))
-                seconds = (time.perf_counter() - started) / len(batch)
-                for (index, ids), row in zip(batch, logprobs.tolist(), strict=True):
-                    usage = self._usage(header, ids, 0, seconds)
-                    scored[index] = Scored(tuple(round(x, 4) for x in row), usage)
+            for header, batch in self._pack(prompts, max(map(len, encoded))):
+                scored = self._score(header, [ids for _, ids in batch], encoded)
+                yield [(index, reply) for (index, _), reply in zip(batch, scored, strict=True)]
                 progress.update(len(batch))
-        return scored
+
+    @torch.inference_mode()
+    def _score(self, header, prompts: list[list[int]], options: list[list[int]]) -> list[Scored]:
+        started = time.perf_counter()
+        logprobs = torch.zeros(len(prompts), len(options))
+        memory, first = self._prefill(header, prompts, max(map(len, options)))
+        for o, ids in enumerate(options):
+            tokens = torch.tensor(ids, device=first.device).expand(len(prompts), -1)
+            later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
+            logits = torch.cat([first[:, None], later[:, :-1]], 1)  # (B, len(ids), V)
+            chosen = logits.log_softmax(-1).gather(2, tokens[..., None])
+            logprobs[:, o] = chosen.sum((1, 2))
+            memory.rewind(len(ids))
+        seconds = (time.perf_counter() - started) / len(prompts)
+        return [
+            Scored(tuple(round(x, 4) for x in row), self._usage(header, ids, 0, seconds))
+            for row, ids in zip(logprobs.tolist(), prompts, strict=True)
+        ]
 
     @torch.inference_mode()
     def _generate(self, header, prompts: list[list[int]], decoding) -> list[Generation]:
@@ -194,3 +196,8 @@ class Backbone:
     @staticmethod
     def _progress(total: int, what: str):
         return tqdm(total=total, desc=what, unit="prompt", delay=2, leave=False)
+
+
+def _in_order(batches) -> list:
+    """The results of all batches, in the order of their indices."""
+    return [result for _, result in sorted(sum(batches, []), key=lambda pair: pair[0])]

@@ -38,23 +38,22 @@ class Recorder:
     def generate(self, prompts: list[Prompt], decoding: Decoding) -> list[Generation]:
         """As Backbone.generate; every finished batch is in the store before the next begins."""
         keys = [key(self.profile, prompt, decoding) for prompt in prompts]
-        missing = self._missing(keys, prompts)
-        if missing:
-            for batch in self.backbone.batches([p for _, p in missing], decoding):
-                self.store.put({missing[i][0]: generation for i, generation in batch})
-        return self._read(keys)
+        return self._through(keys, prompts, lambda p: self.backbone.batches(p, decoding))
 
     def score(self, prompts: list[Prompt], options: list[str]) -> list[Scored]:
         """As Backbone.score."""
         keys = [key(self.profile, prompt, list(options)) for prompt in prompts]
+        return self._through(keys, prompts, lambda p: self.backbone.score_batches(p, options))
+
+    def _through(self, keys, prompts, ask):
+        """Ask for what is missing, store it batch by batch, and return what the store holds.
+
+        Also what was just written is read back, so that a run and its replay agree.
+        """
         missing = self._missing(keys, prompts)
         if missing:
-            scored = self.backbone.score([p for _, p in missing], options)
-            self.store.put({k: row for (k, _), row in zip(missing, scored, strict=True)})
-        return self._read(keys)
-
-    def _read(self, keys):
-        """What the store holds, just written or not, so that a run and its replay agree."""
+            for batch in ask([prompt for _, prompt in missing]):
+                self.store.put({missing[i][0]: row for i, row in batch})
         rows = {k: self.store.get(k) for k in dict.fromkeys(keys)}
         return [rows[k] for k in keys]
 

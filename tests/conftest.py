@@ -113,8 +113,10 @@ class FakeBackbone:
             yield [(i, self.script(prompts[i])) for i in rows]
 
     def score(self, prompts, options):
+        return [s for batch in self.score_batches(prompts, options) for _, s in batch]
+
+    def score_batches(self, prompts, options):
         self.asked.append(prompts)
-        return [
-            Scored(tuple(map(float, self.scorer(p, options))), Usage(1, 80, 60, 0, 0.25))
-            for p in prompts
-        ]
+        for i, prompt in enumerate(prompts):
+            logprobs = tuple(map(float, self.scorer(prompt, options)))
+            yield [(i, Scored(logprobs, Usage(1, 80, 60, 0, 0.25)))]

@@ -103,6 +103,17 @@ def test_scores_are_recorded_too(store):
     assert len(fake.asked) == 2
 
 
+def test_scores_are_kept_batch_by_batch(store):
+    def scorer(prompt, options):
+        if prompt is PROMPTS[2]:
+            raise KeyboardInterrupt
+        return [0.0] * len(options)
+
+    with pytest.raises(KeyboardInterrupt):
+        Recorder(PROFILE, store, load=lambda _: FakeBackbone(score=scorer)).score(PROMPTS, ["x"])
+    assert len(store.keys()) == 2
+
+
 def test_a_replay_never_loads_a_model_and_a_miss_says_how_to_record(store, tmp_path):
     def load(_):
         raise AssertionError("a replay loaded the model")
