@@ -7,10 +7,6 @@ from .scores import acc, acc_loose, bootstrap, em, f1
 from .trace import Trace
 
 RIGHT, WRONG, INK, CONTROL = "#2a9d4e", "#d1762b", "#4878a8", "#999999"
-COLUMNS = (
-    "method n em acc acc_low acc_high acc_loose f1 "
-    "retrievals llm_calls prompt_tokens new_tokens seconds"
-).split()
 
 
 def score_row(method: str, traces: list[Trace]) -> dict:

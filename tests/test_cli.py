@@ -90,7 +90,7 @@ def test_rows_hold_scores_intervals_and_costs(answered):
     opened = runs.open_lab()
     rows = runs.rows_of(opened, asked, opened.run(asked))
     assert [row["method"] for row in rows] == ["no_retrieval", "single_step", "skill_rag"]
-    assert all(set(row) == set(show.COLUMNS) for row in rows)
+    assert all(0 <= row["acc_low"] <= row["acc"] <= row["acc_high"] <= 1 for row in rows)
     assert [row["retrievals"] for row in rows] == [0, 1, 1]
     assert [row["llm_calls"] for row in rows] == [1, 1, 2]
     assert {row["acc_low"] for row in rows} == {1.0}
