@@ -28,7 +28,7 @@ $(READY): requirements.txt requirements.lock pyproject.toml
 book: $(READY)  ## install, fetch the model, ask it three questions, build the pages
 	@echo "== weights of the default model (491 MB, once)"
 	$(RUN) -m skillrag_lite weights pocket
-	@echo "== three questions, live"
+	@echo "== three questions, live, picked to show three paths"
 	$(RUN) -m skillrag_lite ask --demo
 	@echo "== pages, strictly: a warning is an error (some seconds)"
 	$(VENV)/bin/jupyter-book build . -W -n --keep-going --all

@@ -6,10 +6,10 @@ import sys
 from . import data, profiles
 from .profiles import PROFILES
 
-DEMO = (
-    "What is the capital of France?",
-    "On the banks of which river does Frankfurt stand?",
-    "What was the native country of Dmitri Mendeleev?",
+DEMO = (  # picked to show three paths: from memory, after one search, after a new query
+    "In which continent does the country that is home to Mount Kenya lie?",
+    "what country is kangchenjunga in",
+    "Which country claims the author of Hamlet as one of its own?",
 )
 
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--profile", default="pocket", choices=PROFILES)
         if name == "ask":
             command.add_argument("question", nargs="*", help="in your own words")
-            command.add_argument("--demo", action="store_true", help="ask three of the book's")
+            command.add_argument("--demo", action="store_true", help="ask three of the book's, picked to show three paths")
             command.add_argument("--corpus", help="your own passages, a JSONL file")
         if name == "record":
             command.add_argument("--n", type=int, help="only so many questions a split")
