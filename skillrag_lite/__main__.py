@@ -30,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--profile", default="pocket", choices=PROFILES)
         if name == "ask":
             command.add_argument("question", nargs="*", help="in your own words")
-            command.add_argument("--demo", action="store_true", help="ask three of the book's, picked to show three paths")
+            command.add_argument(
+                "--demo", action="store_true", help="three questions, picked to show three paths"
+            )
             command.add_argument("--corpus", help="your own passages, a JSONL file")
         if name == "record":
             command.add_argument("--n", type=int, help="only so many questions a split")
