@@ -102,11 +102,11 @@ class Backbone:
         live = list(range(len(rows)))
         while live:
             best, choice = logits.max(-1)  # of (b, V)
-            total = logits.logsumexp(-1)
-            share = (logits - total[:, None]).exp_()
-            entropy = total - torch.linalg.vecdot(share, logits)  # -Σ p log p, in two passes
-            offers = zip(live, choice.tolist(), (best - total).tolist(), entropy.tolist(),
-                         strict=True)  # fmt: skip
+            odds = (logits - best[:, None]).exp_()  # p over the best token's p: one pass for both
+            total = odds.sum(-1)
+            logprob = -total.log()
+            entropy = best - logprob - torch.linalg.vecdot(odds, logits) / total  # -Σ p log p
+            offers = zip(live, choice.tolist(), logprob.tolist(), entropy.tolist(), strict=True)
             feed = [rows[r].step(*offer) for r, *offer in offers]
             going = [i for i, token in enumerate(feed) if token is not None]
             if not going:
