@@ -82,7 +82,7 @@ class Backbone:
         for o, ids in enumerate(options):
             tokens = torch.tensor(ids, device=first.device).expand(len(prompts), -1)
             later = self._forward(memory, tokens, torch.ones_like(tokens).bool(), len(ids))
-            logits = torch.cat([first[:, None], later[:, :-1]], 1)  # (B, len(ids), V)
+            logits = torch.cat([first[:, None], later[:, :-1]], 1).float()  # (B, len(ids), V)
             chosen = logits.log_softmax(-1).gather(2, tokens[..., None])
             logprobs[:, o] = chosen.sum((1, 2))
             memory.rewind(len(ids))
@@ -102,10 +102,11 @@ class Backbone:
         live = list(range(len(rows)))
         while live:
             best, choice = logits.max(-1)  # of (b, V)
-            odds = (logits - best[:, None]).exp_()  # p over the best token's p: one pass for both
+            gap = logits - best[:, None].float()  # float32 in one pass
+            odds = gap.exp()  # p over the best token's p
             total = odds.sum(-1)
             logprob = -total.log()
-            entropy = best - logprob - torch.linalg.vecdot(odds, logits) / total  # -Σ p log p
+            entropy = -logprob - torch.linalg.vecdot(odds, gap) / total  # -Σ p log p
             offers = zip(live, choice.tolist(), logprob.tolist(), entropy.tolist(), strict=True)
             feed = [rows[r].step(*offer) for r, *offer in offers]
             going = [i for i, token in enumerate(feed) if token is not None]
@@ -165,13 +166,13 @@ class Backbone:
         return Memory(layers, rows, capacity, header, device)
 
     def _forward(self, memory, tokens, valid, keep: int = 1) -> torch.Tensor:
-        """One pass over the tokens (B, T): logits (B, keep, V) of the last positions, float32."""
+        """One pass over the tokens (B, T): logits (B, keep, V) of the last positions."""
         positions = memory.open(valid)
         output = self.model(
             input_ids=tokens, position_ids=positions, use_cache=False,
             logits_to_keep=keep, memory=memory,
         )  # fmt: skip
-        return output.logits.float()
+        return output.logits
 
     def _pack(self, prompts: list[Prompt], room: int):
         """Batches of similar length that share a header: (header, [(index, ids), …])."""
