@@ -79,10 +79,9 @@ def examples(questions: list[Question], backbone, retriever) -> Examples:
 
 def choose_probe(train: Examples, dev: Examples, pool: str = "all", grid=GRID) -> Probe:
     """The probe of the grid that ranks dev's answers best (AUROC; the first among equals)."""
-    probes = [
-        fit(train.states(pool), train.right, dev.states(pool), dev.right, config) for config in grid
-    ]
-    return max(probes, key=lambda p: roc_auc_score(dev.right, p.confidence(dev.states(pool))))
+    seen, fresh = train.states(pool), dev.states(pool)
+    probes = [fit(seen, train.right, fresh, dev.right, config) for config in grid]
+    return max(probes, key=lambda p: roc_auc_score(dev.right, p.confidence(fresh)))
 
 
 def train_gate(train: Examples, dev: Examples, pool: str = "all") -> Gate:
