@@ -36,7 +36,7 @@ class Taps:
         `rows` names the batch rows of the pass; `counted` and `answering` say, for each, whether
         its token was the model's choice, and whether it stood on the answer line.
         """
-        if not self.layers or not any(counted):
+        if not self.layers:
             return
         newest = torch.stack([self._newest[i] for i in self.layers]).float()  # (L, b, d)
         if not self._sums:

@@ -7,7 +7,7 @@ from conftest import tiny_model, tiny_profile
 
 from skillrag_lite import checkpoints
 from skillrag_lite.backbone import Backbone
-from skillrag_lite.generation import Decoding
+from skillrag_lite.generation import POOLS, Decoding
 from skillrag_lite.prompts import Prompt
 
 SHOTS = (("who wrote the play", "Shakespeare"), ("the capital of France", "Paris"))
@@ -137,6 +137,14 @@ def test_the_answer_line_is_there_whatever_the_model_writes(backbone):
         assert reply.text.count("Answer:") == 1
         assert 0 < reply.answer_start <= 9 and len(reply.tokens) - reply.answer_start <= 5
         assert not reply.well_formed  # a random model does not write the mark itself
+
+
+def test_a_reply_without_a_word_still_has_states(backbone):
+    """A gate reads every reply; one that ends at once is all zeros, not missing."""
+    (reply,) = backbone.generate(PROMPTS[:1], Decoding(stop=("",)))
+    assert reply.tokens == () and reply.answer == ""
+    assert {pool: s.shape for pool, s in reply.states.items()} == dict.fromkeys(POOLS, (3, 32))
+    assert not any(s.any() for s in reply.states.values())
 
 
 def test_a_second_call_reads_the_header_from_memory(backbone, monkeypatch):
