@@ -1,4 +1,4 @@
-"""The command line: python -m skillrag_lite ask | weights | record | run."""
+"""The command line: python -m skillrag_lite ask | weights | convert | record | run."""
 
 import argparse
 import sys
@@ -20,12 +20,18 @@ def main(arguments: list[str] | None = None) -> int:
     for name, help_ in (
         ("ask", "answer a question and show the trace"),
         ("weights", "fetch a profile's model"),
+        ("convert", "read a benchmark's published file into $SKILLRAG_DATA"),
         ("record", "record a profile on the Atlas and train its gate"),
         ("run", "run the loop on a dataset and print its scores"),
     ):
         command = commands.add_parser(name, help=help_)
         if name == "weights":
             command.add_argument("profile", choices=PROFILES)
+            continue
+        if name == "convert":
+            command.add_argument("name", choices=data.DATASETS[1:])
+            command.add_argument("split", choices=data.SPLITS)
+            command.add_argument("source", help="the file, or hub:DATASET:CONFIG:SPLIT")
             continue
         command.add_argument("--profile", default="pocket", choices=PROFILES)
         if name == "ask":
@@ -44,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         COMMANDS[options.command](options)
-    except (ValueError, RuntimeError, FileNotFoundError) as error:
+    except (ValueError, RuntimeError, OSError) as error:
         print(f"skillrag_lite: {error}", file=sys.stderr)
         return 1
     return 0
@@ -79,6 +85,13 @@ def weights(options) -> None:
     print(f"ready: {converted(profile.weights)}")
 
 
+def convert(options) -> None:
+    """Write a published file's questions and passages where the other commands find them."""
+    from .formats import convert
+
+    print(f"ready: {convert(options.name, options.split, options.source)}")
+
+
 def record(options) -> None:
     """Answer the Atlas under both conditions, train the gate, run the loop, export it all."""
     from .runs import record
@@ -93,7 +106,7 @@ def run(options) -> None:
     print(compare(options.profile, options.dataset, options.split, options.router, options.n))
 
 
-COMMANDS = {"ask": ask, "weights": weights, "record": record, "run": run}
+COMMANDS = {"ask": ask, "weights": weights, "convert": convert, "record": record, "run": run}
 
 if __name__ == "__main__":
     sys.exit(main())

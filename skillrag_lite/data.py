@@ -1,10 +1,11 @@
 """Questions and passages: what flows in, read from JSON Lines files and checked line by line."""
 
-import html
 import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from .rows import DataError, clean, json_lines
 
 # Skill-RAG v2 §4.1: the probe and the threshold see the first group only. The Atlas stands
 # beside both, because it holds out families of questions instead of whole datasets.
@@ -25,10 +26,6 @@ FAILURES = (
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 ATLAS = DATA / "atlas"
-
-
-class DataError(ValueError):
-    """A file of questions or passages is missing or wrong; the message says where and how."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +57,22 @@ class Question:
 def load(name: str, split: str) -> list[Question]:
     """Return the questions of one split (train, dev, test) of a dataset, in the file's order.
 
-    `name` is "atlas" or a folder under $SKILLRAG_DATA. Raises DataError.
+    `name` is "atlas" or a folder under $SKILLRAG_DATA. Every gold title must be the title of a
+    passage of its corpus. Raises DataError.
     """
     if split not in SPLITS:
         raise DataError(f"there is no split {split!r}: choose one of {', '.join(SPLITS)}")
-    return read_questions(_folder(name) / f"{split}.jsonl")
+    path = _folder(name) / f"{split}.jsonl"
+    questions = read_questions(path)
+    golds = [(question.id, title) for question in questions for title in question.gold_titles]
+    titles = {passage.title for passage in corpus(name)} if golds else set()
+    for question_id, title in golds:
+        if title not in titles:
+            raise DataError(
+                f"{path}: question {question_id!r} has the gold title {title!r}, which no passage "
+                f"of corpus.jsonl has: add the passage, or take the title out"
+            )
+    return questions
 
 
 def corpus(name: str) -> list[Passage]:
@@ -88,14 +96,17 @@ def read_passages(path: str | Path) -> list[Passage]:
     return _read(path, _passage)
 
 
+def home() -> Path:
+    """Return the folder that holds a folder for each dataset: $SKILLRAG_DATA. Raises DataError."""
+    if "SKILLRAG_DATA" not in os.environ:
+        raise DataError("set SKILLRAG_DATA to the folder that holds a folder for each dataset")
+    return Path(os.environ["SKILLRAG_DATA"])
+
+
 def _folder(name):
     if name == "atlas":
         return ATLAS
-    if "SKILLRAG_DATA" not in os.environ:
-        raise DataError(
-            f"to read {name!r}, set SKILLRAG_DATA to the folder that holds {name}/corpus.jsonl"
-        )
-    folder = Path(os.environ["SKILLRAG_DATA"], name)
+    folder = home() / name
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}: put {name} there, or change SKILLRAG_DATA")
     return folder
@@ -103,26 +114,11 @@ def _folder(name):
 
 def _read(path, parse):
     items, line_of = [], {}
-    try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): check the path") from None
-    for number, line in enumerate(lines, start=1):
+    for number, row in json_lines(path):
         try:
-            text = line.decode("utf-8-sig").strip()  # some editors put a mark before the text
-            if not text:
-                continue
-            item = parse(json.loads(text))
+            item = parse(row)
             if item.id in line_of:
                 raise ValueError(f"the id {item.id!r} is already on line {line_of[item.id]}")
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"{path}:{number}: broken JSON at column {error.colno} ({error.msg})"
-            ) from None
-        except RecursionError:
-            raise DataError(f"{path}:{number}: broken JSON (nested too deeply)") from None
-        except UnicodeError:
-            raise DataError(f"{path}:{number}: not UTF-8 text: save the file as UTF-8") from None
         except ValueError as error:
             raise DataError(f"{path}:{number}: {error}") from None
         line_of[item.id] = number
@@ -136,8 +132,8 @@ def _passage(row):
     _require_object(row)
     if "title" not in row:
         raise ValueError("'title' is missing")  # but may be empty: not every source has titles
-    title = _text(row["title"], "title") if row["title"] != "" else ""
-    return Passage(_text(row.get("id"), "id"), title, _text(row.get("text"), "text"))
+    title = clean(row["title"], "title") if row["title"] != "" else ""
+    return Passage(clean(row.get("id"), "id"), title, clean(row.get("text"), "text"))
 
 
 def _question(row):
@@ -152,14 +148,14 @@ def _question(row):
         raise ValueError("'answers' is missing or empty: a question needs at least one answer")
     family = row.get("family") or row.get("type")
     return Question(
-        id=_text(row.get("id"), "id"),
-        question=_text(row.get("question"), "question"),
+        id=clean(row.get("id"), "id"),
+        question=clean(row.get("question"), "question"),
         answers=answers,
         gold_titles=_texts(row, "gold_titles"),
-        family=None if family is None else _text(family, "family"),
+        family=None if family is None else clean(family, "family"),
         failure=failure,
         gold_ids=_texts(row, "gold_ids"),
-        oracle={label: _text(query, "oracle") for label, query in oracle.items()},
+        oracle={label: clean(query, "oracle") for label, query in oracle.items()},
     )
 
 
@@ -174,17 +170,4 @@ def _texts(row, name):
         return ()
     if not isinstance(values, list):
         raise ValueError(f"{name!r} must be a list of texts, not {type(values).__name__}")
-    return tuple(_text(value, name) for value in values)
-
-
-def _text(value, name):
-    """Return a text cleaned of HTML entities (some sources carry them) and outer spaces."""
-    if value is None:
-        raise ValueError(f"{name!r} is missing")
-    if not isinstance(value, str):
-        raise ValueError(f"{name!r} must be text, not {type(value).__name__}")
-    value.encode("utf-8")  # JSON may carry half a character, which no tokeniser can read
-    value = html.unescape(value).strip()
-    if not value:
-        raise ValueError(f"{name!r} is empty")
-    return value
+    return tuple(clean(value, name) for value in values)

@@ -61,7 +61,9 @@ def test_the_command_prints_the_trace(answered, capsys):
     [
         (["ask"], "ask something: "),
         (["ask", "--corpus", "nowhere.jsonl", "what?"], "nowhere.jsonl"),
+        (["ask", "--corpus", __file__, "what?"], "test_cli.py:1: broken JSON"),
         (["run", "--dataset", "nq"], "SKILLRAG_DATA"),
+        (["convert", "nq", "dev", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )
 def test_a_mistake_ends_in_one_sentence(answered, monkeypatch, capsys, arguments, said):

@@ -1,9 +1,13 @@
 """The readers: what they accept, and the sentence that every kind of bad input gets."""
 
+import html
 import json
 import os
+from dataclasses import asdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillrag_lite import data
 from skillrag_lite.data import DataError, Passage, Question, read_passages, read_questions
@@ -82,9 +86,10 @@ def without(row, name):
 
 
 BAD_PASSAGES = [
-    ('{"id": "p", "title"', "broken JSON at column"),
+    ('{"id": "p", "title"', "broken JSON at character"),
     ("[" * 100_000, "broken JSON"),
     ("[1, 2]", "must be a JSON object, not list"),
+    ("1" * 5000, "broken JSON (Exceeds the limit"),
     (without(PASSAGE, "id"), "'id' is missing"),
     (without(PASSAGE, "title"), "'title' is missing"),
     (without(PASSAGE, "text"), "'text' is missing"),
@@ -145,7 +150,7 @@ def test_missing_places_say_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="choose one of train, dev, test"):
         data.load("atlas", "validation")
     monkeypatch.delenv("SKILLRAG_DATA", raising=False)
-    with pytest.raises(DataError, match="set SKILLRAG_DATA to the folder that holds nq/"):
+    with pytest.raises(DataError, match="set SKILLRAG_DATA to the folder"):
         data.corpus("nq")
     monkeypatch.setenv("SKILLRAG_DATA", str(tmp_path))
     with pytest.raises(DataError, match="there is no folder .*change SKILLRAG_DATA"):
@@ -159,6 +164,89 @@ def test_load_and_corpus_read_a_folder_of_the_readers_own(tmp_path, monkeypatch)
     monkeypatch.setenv("SKILLRAG_DATA", str(tmp_path))
     assert [p.id for p in data.corpus("mine")] == ["p1"]
     assert [q.id for q in data.load("mine", "dev")] == ["q1"]
+
+
+def test_a_gold_title_must_be_in_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.setenv("SKILLRAG_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine" / "corpus.jsonl", PASSAGE | {"title": "Elbe &amp; Oder"})
+    dev = tmp_path / "mine" / "dev.jsonl"
+    write(dev, QUESTION | {"gold_titles": ["Elbe & Oder"]})
+    assert len(data.load("mine", "dev")) == 1
+    write(dev, QUESTION, QUESTION | {"id": "q2", "gold_titles": ["Elbe & Oder", "Rhine"]})
+    with pytest.raises(DataError, match="question 'q2' has the gold title 'Rhine', which no pass"):
+        data.load("mine", "dev")
+
+
+def test_a_line_of_megabytes_is_refused_before_it_is_parsed(file):
+    write(file, PASSAGE, "[" * 10_000_000)
+    with pytest.raises(DataError, match=":2: the line is longer than 1,000,000 bytes"):
+        read_passages(file)
+
+
+# Any text that a reader would leave as it is.
+texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(
+    lambda text: text == text.strip() == html.unescape(text)
+)
+passages = st.builds(Passage, texts, texts | st.just(""), texts)
+questions = st.builds(
+    Question,
+    texts,
+    texts,
+    st.lists(texts, min_size=1, max_size=3).map(tuple),
+    st.lists(texts, max_size=2).map(tuple),
+    st.none() | texts,
+    st.none() | st.sampled_from(data.FAILURES),
+    st.lists(texts, max_size=2).map(tuple),
+    st.dictionaries(st.sampled_from(data.FAILURES[1:-1]), texts),
+)
+many = {
+    read_passages: st.lists(passages, min_size=1, max_size=5, unique_by=lambda p: p.id),
+    read_questions: st.lists(questions, min_size=1, max_size=5, unique_by=lambda q: q.id),
+}
+readers = pytest.mark.parametrize("read", many)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return tmp_path_factory.mktemp("shared") / "rows.jsonl"
+
+
+@readers
+@given(drawn=st.data(), ascii_=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\n\n"]))
+def test_rows_that_are_written_are_read_back(shared, read, drawn, ascii_, end):
+    items = drawn.draw(many[read])
+    lines = [json.dumps(asdict(item), ensure_ascii=ascii_) + end for item in items]
+    shared.write_bytes("".join(lines).encode("utf-8"))
+    assert read(shared) == items
+
+
+@readers
+@given(drawn=st.data(), junk=st.binary(min_size=1, max_size=4), cut=st.integers(0, 8))
+def test_a_corrupted_line_is_named_or_does_no_harm_to_others(shared, read, drawn, junk, cut):
+    items = drawn.draw(many[read])
+    lines = [json.dumps(asdict(item)).encode() for item in items]
+    wrong = drawn.draw(st.integers(0, len(lines) - 1))
+    place = drawn.draw(st.integers(0, len(lines[wrong])))
+    junk = junk.replace(b"\n", b"")  # or it were two lines
+    lines[wrong] = lines[wrong][:place] + junk + lines[wrong][place + cut :]
+    shared.write_bytes(b"\n".join(lines))
+    try:
+        found = read(shared)
+    except DataError as error:
+        # A changed id may be that of a later line, which is then the one that is named.
+        named = int(str(error).removeprefix(f"{shared}:").split(":")[0])
+        assert named == wrong + 1 or (named > wrong + 1 and "is already on line" in str(error))
+    else:
+        assert found[:wrong] + found[wrong + 1 :] == items[:wrong] + items[wrong + 1 :]
+
+
+@readers
+@given(content=st.binary(max_size=80) | st.text('[]{}":,\n1 ai', max_size=30).map(str.encode))
+def test_no_bytes_raise_anything_but_a_data_error(shared, read, content):
+    shared.write_bytes(content)
+    with pytest.raises(DataError):
+        read(shared)
 
 
 def test_every_dataset_is_in_one_place():

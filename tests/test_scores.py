@@ -59,6 +59,16 @@ def test_a_repeated_word_counts_once_for_each_time_it_is_asked():
     assert f1("New New New", ["New York"]) == pytest.approx(2 * 1 / (3 + 2))
 
 
+@given(texts)
+def test_normalising_twice_changes_nothing(text):
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(texts, texts)
+def test_f1_is_the_same_either_way_round(answer, gold):
+    assert f1(answer, [gold]) == f1(gold, [answer])
+
+
 @given(texts, golds)
 def test_scores_lie_in_order_between_0_and_1(answer, golds):
     assert 0 <= em(answer, golds) <= acc(answer, golds) <= acc_loose(answer, golds) <= 1
