@@ -52,7 +52,7 @@ _ALL = (
         batch_tokens=8192,
         max_batch=32,
         note="the book's default: two CPU cores, 4-bit weights of half a gigabyte",
-        stride=2,
+        stride=4,
     ),
     Profile(
         name="tiny",

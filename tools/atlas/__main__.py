@@ -9,13 +9,15 @@ from tqdm import tqdm
 
 from .certify import Certifier
 from .facts import ROOT, dice, read_all
+from .picture import draw
 from .prose import corpus, read_specs
 from .questions import proposals
+from .report import SPLITS, datasheet
 from .select import choose, row
 
 
 def build():
-    """All files of the Atlas as {name: rows}, and what the quotas lack."""
+    """The facts, all files as {name: rows}, the datasheet, and what the quotas lack."""
     world = read_all(read_specs())
     passages = corpus(world)
     certifier = Certifier(passages, world)
@@ -29,24 +31,24 @@ def build():
     for split, items in chosen.items():
         items.sort(key=lambda item: dice("shuffle", item[0].question))
         files[split] = [
-            row(p, label, f"atlas-{split}-{n:04d}", world)
-            for n, (p, label) in enumerate(items, start=1)
+            row(*item, f"atlas-{split}-{n:04d}", world) for n, item in enumerate(items, start=1)
         ]
-    return files, short
+    return world, files, datasheet(files, world, certifier), short
 
 
 def main():
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "data" / "atlas"
-    files, short = build()
+    world, files, sheet, short = build()
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in files.items():
         text = "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8", newline="\n")
-    for split in ("train", "dev", "test"):
+    (folder / "DATASHEET.md").write_text(sheet, encoding="utf-8", newline="\n")
+    draw(world, files["corpus"], folder / "map.svg")
+    for split in SPLITS:
         counts = Counter(r["failure"] for r in files[split])
         print(f"{split}: {len(files[split])} questions, {dict(sorted(counts.items()))}")
-    lengths = [len(r["text"].split()) for r in files["corpus"]]
-    print(f"corpus: {len(lengths)} passages of {min(lengths)}-{max(lengths)} words")
+    print(f"corpus: {len(files['corpus'])} passages")
     for key, n in sorted(short.items()):
         print("short of", *key, n)
 

@@ -42,6 +42,11 @@ class Entity:
     def get(self, field):
         return next(iter(self.values(field)), "")
 
+    def number(self, field):
+        """The cell as a number; years BC are negative."""
+        value = self.get(field)
+        return -float(value[:-3]) if value.endswith(" BC") else float(value)
+
     @property
     def name(self):
         return self.get("name")
@@ -69,7 +74,12 @@ class World:
 
     def __init__(self, entities, specs):
         self.entities, self.specs = entities, specs
-        self.by_name = {(e.domain, e.name): e for e in entities}
+        self.by_name = {(e.domain, n): e for e in entities for n in (e.name, e.np)}
+        self.incoming = {}  # id -> the entities whose told cells name it
+        for e in entities:
+            for field in specs[e.domain].get("links", {}):
+                if (target := self.link(e, field)) and not self.left_out(e, field):
+                    self.incoming.setdefault(target.id, []).append(e)
 
     def of(self, domain):
         return [e for e in self.entities if e.domain == domain]

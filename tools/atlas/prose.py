@@ -29,6 +29,13 @@ def listed(names):
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 
 
+def is_near(a, b, spec):
+    """True if two numbers lie as close as the domain calls close (years, or a ratio)."""
+    if "span" in spec:
+        return abs(a - b) <= spec["span"]
+    return max(a, b) <= spec["span_ratio"] * min(a, b)
+
+
 def fields(entity, world):
     """What a template may name: the cells that are told, pronouns, neighbours, incoming links."""
     out = {f: world.show(entity, f) for f, _ in entity.cells if not world.left_out(entity, f)}
@@ -37,24 +44,24 @@ def fields(entity, world):
     out["short"] = entity.get("short") or (
         entity.name.split()[-1] if entity.get("sex") else entity.np
     )
-    for other in world.entities:
-        for field in world.specs[other.domain].get("links", {}):
-            if world.link(other, field) == entity and not world.left_out(other, field):
-                out.setdefault(f"of_{other.domain}", []).append(other.np)
+    for other in world.incoming.get(entity.id, []):
+        out.setdefault(f"of_{other.domain}", []).append(other.np)
     rank = world.specs[entity.domain].get("peer")
     if rank and entity.get(rank):
-        told = [e for e in world.of(entity.domain) if e.get(rank)]
-        peers = sorted(told, key=lambda e: (float(e.get(rank)), e.id))
-        value = float(entity.get(rank))
-        lower = [e for e in peers if float(e.get(rank)) < value][-2:]
-        upper = [e for e in peers if float(e.get(rank)) > value][:2]
+        value, spec = entity.number(rank), world.specs[entity.domain]
+        told = [
+            e
+            for e in world.of(entity.domain)
+            if e.get(rank) and e != entity and is_near(e.number(rank), value, spec)
+        ]
+        peers = sorted(told, key=lambda e: (e.number(rank), e.id))
+        lower = [e for e in peers if e.number(rank) < value][-2:]
+        upper = [e for e in peers if e.number(rank) > value][:2]
         for key, near in (("lower", lower), ("upper", upper)):
             if near:
                 out[key] = pick(near, key, entity.id).np
-        near = sorted(
-            (e for e in told if e != entity), key=lambda e: (abs(float(e.get(rank)) - value), e.id)
-        )
-        out["near"] = [e.np for e in near[1:4]]
+        near = sorted(told, key=lambda e: dice("near", entity.id, e.id))[:3]
+        out["near"] = [e.np for e in near] if len(near) > 1 else ""
     kin = world.specs[entity.domain].get("kin")
     if kin and not world.left_out(entity, kin):
         alike = [
@@ -62,8 +69,14 @@ def fields(entity, world):
             for e in world.of(entity.domain)
             if e != entity and not world.left_out(e, kin) and e.get(kin) == entity.get(kin)
         ]
-        out["kin"] = [e.np for e in sorted(alike, key=lambda e: dice("kin", entity.id, e.id))[:3]]
+        if len(alike) > 1:
+            alike.sort(key=lambda e: dice("kin", entity.id, e.id))
+            out["kin"] = [e.np for e in alike[:3]]
     return {k: listed(v) if isinstance(v, list) else v for k, v in out.items()}
+
+
+def article(word):
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def fill(template, values, *seed):
@@ -76,6 +89,7 @@ def fill(template, values, *seed):
         return pick(found[1].split("|"), template, found.start(), *seed)
 
     text = re.sub(r"\[([^\[\]]*)\]", choose, template)
+    text = re.sub(r"\b[Aa] \{(\w+)\}", lambda f: article(values[f[1]]), text)
     text = re.sub(r"\{(\w+)\}", lambda f: values[f[1]], text)
     return text[:1].upper() + text[1:].replace("..", ".")
 
@@ -87,8 +101,12 @@ def passage(entity, aspect, world):
     lines = pick(templates, "template", entity.id, aspect).strip().splitlines()
     told = [s for x in lines if (s := fill(x.strip(), values, entity.id))]
     more = sorted(world.specs[entity.domain]["more"], key=lambda m: dice(m, entity.id, aspect))
+    named = set()
     for line in more:  # cross-references, where the page would be a stub
-        if len(" ".join(told).split()) < SHORTEST and (s := fill(line, values, entity.id, aspect)):
+        names = set(re.findall(r"\{(near|kin|of_\w+)\}", line))
+        short = len(" ".join(told).split()) < SHORTEST
+        if short and not names & named and (s := fill(line, values, entity.id, aspect)):
+            named |= names
             told.insert(1 + dice("where", line, entity.id) % len(told) if told else 0, s)
     text = " ".join(told)
     if aspect == "overview":

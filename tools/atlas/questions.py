@@ -24,8 +24,9 @@ class Proposal:
     gold: tuple  # (entity, field) from the first page to the one with the answer
     oracle: dict = field(hash=False)
     told: bool  # False: the last fact is in no passage
+    tier: int
     side: str = ""  # yes, no, first, second: what must be balanced
-    tier: int = 0
+    steps: tuple = ()  # (one-hop query, gold passage id) of the hops in between
 
     @property
     def entities(self):
@@ -47,41 +48,47 @@ def spoken(text, family):
     return text[0].upper() + text[1:].rstrip("?") + "?"
 
 
-def ask(family, template, mentions, slot, gold, answers, told, tier):
+def fame(facts, hidden, world):
+    """The tier of the least famous fact, one more if the question hides whom it is about."""
+    slots = [world.specs[e.domain]["slots"][name] for e, name in facts]
+    known = max(max(e.tier, slot["fame"]) for (e, _), slot in zip(facts, slots, strict=True))
+    return min(known + hidden, 3)
+
+
+def ask(world, family, template, mentions, gold, steps=()):
     """One proposal; mentions = (as asked, with its proper name, with the hops resolved)."""
     asked, named, resolved = mentions
+    last, name = gold[-1]
     oracle = {
         REWRITE: template.format(m=named).rstrip("?"),
         DECOMPOSE: template.format(m=resolved).rstrip("?"),
-        FOCUS: f"{asked} {slot['keywords']}",
+        FOCUS: f"{asked} {world.specs[last.domain]['slots'][name]['keywords']}",
     }
     return Proposal(
-        family, spoken(template.format(m=asked), family), answers, gold, oracle, told, tier=tier
+        family,
+        spoken(template.format(m=asked), family),
+        world.answers(last, name),
+        gold,
+        oracle,
+        told=not world.left_out(last, name),
+        tier=fame(gold, asked != last.np, world),
+        steps=steps,
     )
 
 
 def one_hop(world):
-    """Search-style and trivia questions on one slot of one entity."""
+    """Questions on one slot of one entity: plain searches, and trivia with one trouble at a time."""
     for e in world.entities:
         for name, slot in world.specs[e.domain]["slots"].items():
             if not e.get(name):
                 continue
-            told = not world.left_out(e, name)
-            for family, plain in (("single", slot["single"]), ("trivia", slot["trivia"])):
-                for template in plain + slot["oblique"]:
-                    for mention in filter(None, (e.np, e.get("clue"))):
-                        if mention != e.np and template in slot["oblique"]:
-                            continue  # one trouble at a time
-                        yield ask(
-                            family,
-                            template,
-                            (mention, e.np, mention),
-                            slot,
-                            ((e, name),),
-                            world.answers(e, name),
-                            told,
-                            e.tier,
-                        )
+            ways = [("single", template, e.np) for template in slot["single"]]
+            ways += [("trivia", template, e.np) for template in slot["trivia"] + slot["oblique"]]
+            if e.get("clue"):
+                plain = pick(slot["trivia"], "clue", e.id, name)
+                ways.append(("trivia", plain, e.get("clue")))
+            for family, template, mention in ways:
+                yield ask(world, family, template, (mention, e.np, mention), ((e, name),))
 
 
 def hops(world, entity):
@@ -100,33 +107,27 @@ def many_hops(world):
             yield from ends(world, "bridge", mention, ((first, name),), second)
             for name2, phrase2, third in hops(world, second):
                 if third not in (first, second):
+                    step = phrase2.format(m=second.np), page(second, name2, world)[0]
                     yield from ends(
                         world,
                         "three_hop",
                         phrase2.format(m=mention),
                         ((first, name), (second, name2)),
                         third,
+                        (step,),
                     )
 
 
-def ends(world, family, mention, gold, last):
+def ends(world, family, mention, gold, last, steps=()):
     """All slots of the last entity on a path."""
     for name, slot in world.specs[last.domain]["slots"].items():
         if last.get(name):
             template = pick(slot["trivia"], family, mention, name)
-            yield ask(
-                family,
-                template,
-                (mention, mention, last.np),
-                slot,
-                (*gold, (last, name)),
-                world.answers(last, name),
-                not world.left_out(last, name),
-                last.tier,
-            )
+            mentions = (mention, mention, last.np)
+            yield ask(world, family, template, mentions, (*gold, (last, name)), steps)
 
 
-def comparisons(world, partners=6):
+def comparisons(world, partners=2):
     """Either-or and yes/no questions on two entities of one domain."""
     for domain, spec in world.specs.items():
         for kind in ("compare", "same"):
@@ -137,11 +138,8 @@ def comparisons(world, partners=6):
                     near = sorted(pool, key=lambda b: dice("pair", key, a.id, b.id))
                     if kind == "same":  # as many alike as unlike
                         alike = [b for b in near if b.get(name) == a.get(name)]
-                        near = (
-                            alike[: partners // 2 + 1]
-                            + [b for b in near if b not in alike][: partners // 2]
-                        )
-                    for b in near[: partners + 1]:
+                        near = alike[:partners] + [b for b in near if b not in alike][:partners]
+                    for b in near[: 2 * partners + 1]:
                         if a != b and (side := verdict(kind, rule, a, b)):
                             yield versus(world, spec, rule, kind, a, b, side)
 
@@ -152,7 +150,7 @@ def verdict(kind, rule, a, b):
     if kind == "same":
         same = set(a.values(name)) & set(b.values(name))
         return ("yes" if a.get(name) == b.get(name) else None) if same else "no"
-    x, y = float(a.get(name)), float(b.get(name))
+    x, y = a.number(name), b.number(name)
     close = (
         max(x, y) < rule["gap_ratio"] * min(x, y)
         if "gap_ratio" in rule
@@ -162,6 +160,7 @@ def verdict(kind, rule, a, b):
 
 
 def versus(world, spec, rule, kind, a, b, side):
+    """One comparison, with the side that its right answer is on."""
     name = rule["field"]
     slot = spec["slots"][name]
     question = pick(rule["q"], a.id, b.id).format(a=a.np, b=b.np)
@@ -174,16 +173,9 @@ def versus(world, spec, rule, kind, a, b, side):
         DECOMPOSE: f"{b.np} {slot['keywords']}",
         FOCUS: f"{a.np} {b.np} {slot['keywords']}",
     }
-    return Proposal(
-        "comparison",
-        question,
-        answers,
-        ((a, name), (b, name)),
-        oracle,
-        True,
-        side,
-        max(a.tier, b.tier),
-    )
+    facts = ((a, name), (b, name))
+    tier = fame(facts, False, world)
+    return Proposal("comparison", question, answers, facts, oracle, True, tier, side)
 
 
 def proposals(world):

@@ -1,82 +1,100 @@
 """Choose from the certified proposals: quotas, splits by entity, balanced sides and tiers."""
 
 from collections import Counter
+from itertools import islice
 
 from .facts import dice
 from .questions import page
 
 # (split, failure type) -> family -> how many
 QUOTAS = {
-    ("test", "multi_hop_missing"): {"three_hop": 8, "comparison": 3, "bridge": 6},
-    ("test", "insufficient_evidence"): {"three_hop": 2, "bridge": 2, "single": 5, "trivia": 4},
-    ("test", "none"): {"comparison": 11, "three_hop": 1, "bridge": 4, "single": 7, "trivia": 6},
-    ("test", "query_misaligned"): {"single": 6, "trivia": 6},
-    ("test", "evidence_not_used"): {"single": 6, "trivia": 6},
-    ("dev", "multi_hop_missing"): {"bridge": 7},
-    ("dev", "insufficient_evidence"): {"bridge": 1, "single": 3, "trivia": 3},
-    ("dev", "none"): {"bridge": 4, "single": 8, "trivia": 8},
-    ("dev", "query_misaligned"): {"single": 4, "trivia": 4},
-    ("dev", "evidence_not_used"): {"single": 4, "trivia": 4},
-    ("train", "multi_hop_missing"): {"bridge": 16},
-    ("train", "insufficient_evidence"): {"bridge": 2, "single": 7, "trivia": 7},
-    ("train", "none"): {"bridge": 8, "single": 18, "trivia": 16},
-    ("train", "query_misaligned"): {"single": 9, "trivia": 9},
-    ("train", "evidence_not_used"): {"single": 9, "trivia": 9},
+    ("test", "none"): {"comparison": 30, "bridge": 20, "single": 92, "trivia": 28},
+    ("test", "query_misaligned"): {"trivia": 46},
+    ("test", "multi_hop_missing"): {"three_hop": 42, "comparison": 20, "bridge": 24},
+    ("test", "evidence_not_used"): {"trivia": 46},
+    ("test", "insufficient_evidence"): {"three_hop": 12, "bridge": 8, "single": 8, "trivia": 24},
+    ("dev", "none"): {"bridge": 12, "single": 44, "trivia": 16},
+    ("dev", "query_misaligned"): {"trivia": 26},
+    ("dev", "multi_hop_missing"): {"bridge": 28},
+    ("dev", "evidence_not_used"): {"trivia": 22},
+    ("dev", "insufficient_evidence"): {"bridge": 6, "single": 4, "trivia": 14},
+    ("train", "none"): {"bridge": 50, "single": 170, "trivia": 80},
+    ("train", "query_misaligned"): {"trivia": 106},
+    ("train", "multi_hop_missing"): {"bridge": 110},
+    ("train", "evidence_not_used"): {"trivia": 46},
+    ("train", "insufficient_evidence"): {"bridge": 24, "single": 14, "trivia": 56},
 }
-MOST = 5  # questions on one entity
+MOST = {"train": 8, "dev": 6, "test": 5}  # questions on one entity
+SAME = 3  # questions of a split that end in the same fact
+FAMOUS = {"single": 0.45, "trivia": 0.25}  # the share of tier 1
+LOOK = 1200  # candidates weighed at each choice
 
 
 def choose(certified):
-    """certified: (proposal, label, repairs) -> {split: [(proposal, label)]} and the shortfalls."""
-    home, uses, asked, sides, tiers = {}, Counter(), set(), Counter(), Counter()
+    """certified: (proposal, label, repairs) -> {split: the same, chosen} and the shortfalls."""
+    home, asked = {}, set()
+    uses, ends, slots, sides, tiers = (Counter() for _ in range(5))
     out, short = {"train": [], "dev": [], "test": []}, {}
     pools = {}
-    for p, label, repairs in certified:
-        pools.setdefault((label, p.family), []).append((p, len(repairs) > 1))
+    for p, label, repairs in sorted(certified, key=lambda c: dice("order", c[0].question)):
+        pools.setdefault((label, p.family), []).append((p, repairs))
+    # what is rare chooses first, and the splits take turns, so that each gets its share of the best
+    rare = {"three_hop": 0, "comparison": 1, "bridge": 2}
     jobs = [
-        (split, label, family, n)
+        (
+            rare.get(family, 3),
+            len(pools.get((label, family), [])),
+            (i + 0.5) / n,
+            split,
+            label,
+            family,
+        )
         for (split, label), wanted in QUOTAS.items()
         for family, n in wanted.items()
+        for i in range(n)
     ]
-    rare = {"three_hop": 0, "comparison": 1, "bridge": 2}
-    jobs.sort(key=lambda j: (rare.get(j[2], 3), len(pools.get(j[1:3], []))))
 
     def rank(item, split):
-        p, several = item
-        famous = tiers[split, 1] < 0.42 * (tiers[split, 0] + 1)
+        p, repairs = item
+        last, field = p.gold[-1]
+        share = FAMOUS.get(p.family, 0)
+        famous = tiers[split, p.family, True] < share * (tiers[split, p.family, False] + 1)
         return (
             sides[p.side] if p.side else 0,
-            several,
+            len(repairs) > 1,
             (p.tier == 1) != famous if len(p.gold) == 1 else False,
+            len(p.gold) > 1 and sum(e not in home for e in p.entities),
+            slots[split, last.domain, field],
             max(uses[e] for e in p.entities),
-            dice("order", p.question),
         )
 
-    for split, label, family, n in jobs:
-        for _ in range(n):
-            free = [
-                x
-                for x in pools.get((label, family), [])
-                if all(home.get(e, split) == split and uses[e] < MOST for e in x[0].entities)
-                and x[0].gold not in asked
-            ]
-            if not free:
-                short[split, label, family] = short.get((split, label, family), 0) + 1
-                continue
-            p, _several = min(free, key=lambda x: rank(x, split))
-            for e in p.entities:
-                home[e] = split
-                uses[e] += 1
-            asked.add(p.gold)
-            sides[p.side] += 1
-            if len(p.gold) == 1:
-                tiers[split, 0] += 1
-                tiers[split, 1] += p.tier == 1
-            out[split].append((p, label))
+    def fits(p, split):
+        fresh = p.gold not in asked and ends[split, p.gold[-1]] < SAME
+        return fresh and all(
+            home.get(e, split) == split and uses[e] < MOST[split] for e in p.entities
+        )
+
+    for *_, split, label, family in sorted(jobs):
+        fitting = (x for x in pools.get((label, family), []) if fits(x[0], split))
+        free = list(islice(fitting, LOOK))
+        if not free:
+            short[split, label, family] = short.get((split, label, family), 0) + 1
+            continue
+        p, repairs = min(free, key=lambda x: rank(x, split))
+        for e in p.entities:
+            home[e] = split
+            uses[e] += 1
+        asked.add(p.gold)
+        ends[split, p.gold[-1]] += 1
+        sides[p.side] += 1
+        slots[split, p.gold[-1][0].domain, p.gold[-1][1]] += 1
+        tiers[split, family, False] += 1
+        tiers[split, family, True] += p.tier == 1
+        out[split].append((p, label, repairs))
     return out, short
 
 
-def row(p, label, name, world):
+def row(p, label, repairs, name, world):
     """One question as a line of train, dev or test."""
     pages = [page(e, f, world) for e, f in p.gold] if p.told else []
     return {
@@ -88,5 +106,6 @@ def row(p, label, name, world):
         "failure": label,
         "gold_ids": [i for i, _ in pages],
         "oracle": p.oracle,
+        "repaired_by": repairs,
         "tier": p.tier,
     }
