@@ -41,7 +41,8 @@ class Passage:
 class Question:
     """A question, every accepted answer, and, where known, what it takes to answer it.
 
-    `failure` is one of FAILURES; `oracle` maps a failure to the search query that mends it.
+    `failure` is one of FAILURES; `oracle` maps a failure to the search query that mends it; `tier`
+    says how famous the facts are that it takes, from 1 (every schoolbook) to 3.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Question:
     failure: str | None = None
     gold_ids: tuple[str, ...] = ()
     oracle: dict[str, str] = field(default_factory=dict, hash=False)
+    tier: int | None = None
 
 
 def load(name: str, split: str) -> list[Question]:
@@ -141,6 +143,8 @@ def _question(row):
     failure, oracle = row.get("failure"), row.get("oracle") or {}
     if failure is not None and failure not in FAILURES:
         raise ValueError(f"'failure' is {failure!r}, but must be one of {', '.join(FAILURES)}")
+    if (tier := row.get("tier")) not in (None, 1, 2, 3):
+        raise ValueError(f"'tier' is {tier!r}, but must be 1, 2 or 3")
     if not isinstance(oracle, dict) or not set(oracle) <= set(FAILURES[1:-1]):
         raise ValueError(f"'oracle' must map {', '.join(FAILURES[1:-1])} to search queries")
     answers = _texts(row, "answers")
@@ -156,6 +160,7 @@ def _question(row):
         failure=failure,
         gold_ids=_texts(row, "gold_ids"),
         oracle={label: clean(query, "oracle") for label, query in oracle.items()},
+        tier=tier,
     )
 
 

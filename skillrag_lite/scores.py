@@ -1,10 +1,11 @@
-"""Scores: how right an answer is (EM, ACC, F1), and how sure we may be of a mean."""
+"""Scores: how right an answer is (EM, ACC, F1), how well a signal ranks, how sure we may be."""
 
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from scipy.stats import rankdata
 
 
 def normalise(text: str) -> str:
@@ -60,6 +61,33 @@ def bootstrap(
     means = [rng.choice(values, values.size).mean() for _ in range(n)]
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(values.mean()), float(low), float(high)
+
+
+def auroc(
+    labels: Sequence[int],
+    signal: Sequence[float],
+    level: float = 0.95,
+    seed: int = 0,
+    n: int = 2000,
+) -> tuple[float, float, float]:
+    """Return the area under the ROC curve and the ends of its bootstrap interval.
+
+    It is the chance that a right example (label 1) has a higher signal than a wrong one (0); a tie
+    counts half. Resamples of a single class are left out. Raises ValueError if all labels agree.
+    Taught in chapter 01.
+    """
+    labels, signal = np.asarray(labels, int), np.asarray(signal, float)
+    if len(set(labels.tolist())) < 2:
+        raise ValueError("all labels are the same: an AUROC needs right and wrong examples")
+    drawn = np.random.default_rng(seed).integers(0, labels.size, (n, labels.size))
+    rows = np.vstack([np.arange(labels.size), drawn])  # the data themselves, then resamples
+    right, ranks = labels[rows], rankdata(signal[rows], axis=1)  # (n + 1, n_examples)
+    positive = right.sum(1)
+    pairs = positive * (labels.size - positive)
+    above = (right * ranks).sum(1) - positive * (positive + 1) / 2  # Mann and Whitney's U
+    areas = above[pairs > 0] / pairs[pairs > 0]
+    low, high = np.quantile(areas[1:], [(1 - level) / 2, (1 + level) / 2])
+    return float(areas[0]), float(low), float(high)
 
 
 def ece(labels: Sequence[int], probabilities: Sequence[float], bins: int = 10) -> float:

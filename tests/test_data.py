@@ -42,6 +42,7 @@ def test_question_fields_and_defaults(file):
         "failure": "query_misaligned",
         "gold_ids": ["p1"],
         "oracle": {"query_misaligned": "elbe river"},
+        "tier": 2,
     }
     nulls = QUESTION | {"id": "q3", "gold_titles": None, "type": None, "oracle": None}
     typed = QUESTION | {"id": "q4", "type": "comparison"}
@@ -56,6 +57,7 @@ def test_question_fields_and_defaults(file):
         "query_misaligned",
         ("p1",),
         {"query_misaligned": "elbe river"},
+        2,
     )
     assert empty == Question("q3", "which river?", ("Elbe",))
     assert benchmark.family == "comparison"
@@ -111,6 +113,7 @@ BAD_QUESTIONS = [
     (QUESTION | {"gold_titles": "Elbe"}, "'gold_titles' must be a list"),
     (QUESTION | {"family": 2}, "'family' must be text"),
     (QUESTION | {"failure": "tired"}, "'failure' is 'tired', but must be one of none"),
+    (QUESTION | {"tier": 4}, "'tier' is 4, but must be 1, 2 or 3"),
     (QUESTION | {"failure": ["none"]}, "must be one of none"),
     (QUESTION | {"oracle": {"none": "x"}}, "'oracle' must map query_misaligned"),
     (QUESTION | {"oracle": ["x"]}, "'oracle' must map"),

@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
 
-from skillrag_lite.scores import acc, acc_loose, bootstrap, ece, em, f1, normalise
+from skillrag_lite.scores import acc, acc_loose, auroc, bootstrap, ece, em, f1, normalise
 
 # Mostly words that collide, now and then any text at all.
 words = st.sampled_from(["the", "no", "not", "Elbe", "elbe.", "Saint-Denis", "café", "The The"])
 texts = st.lists(words, max_size=6).map(" ".join) | st.text(max_size=12)
 golds = st.lists(texts, max_size=4)
+# Labels with a signal that often ties; at least one right and one wrong example.
+labelled = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 5)), min_size=2, max_size=30
+).filter(lambda rows: len({label for label, _ in rows}) == 2)
 
 
 @pytest.mark.parametrize(
@@ -131,3 +136,21 @@ def test_calibration_error():
 def test_calibration_error_lies_between_0_and_1(pairs):
     labels, probabilities = zip(*pairs, strict=True)
     assert 0 <= ece(labels, probabilities) <= 1 + 1e-12
+
+
+@given(labelled)
+def test_auroc_is_the_librarys(rows):
+    labels, signal = zip(*rows, strict=True)
+    value, low, high = auroc(labels, signal, n=50)
+    assert value == pytest.approx(roc_auc_score(labels, signal))
+    assert 0 <= low <= high <= 1
+
+
+def test_the_interval_of_an_auroc():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 400)
+    value, low, high = auroc(labels, labels + rng.normal(0, 2, 400))
+    assert low < value < high and 0.05 < high - low < 0.2
+    assert auroc(labels, labels) == (1, 1, 1)
+    with pytest.raises(ValueError, match="right and wrong"):
+        auroc([1, 1], [0.2, 0.3])

@@ -43,9 +43,7 @@ def draw(world, passages, path):
             domain, np.median(places[rows], axis=0), (0, 9), textcoords="offset points",
             ha="center", bbox={"boxstyle": "round,pad=0.1", "fc": "w", "ec": "none", "alpha": 0.7},
         )  # fmt: skip
-    axes.set(
-        xticks=[], yticks=[], title="Pages of one domain lie together; fame is spread over all"
-    )
+    axes.set(xticks=[], yticks=[], title="Pages of one domain lie together")
     axes.legend(title="fame", frameon=False, loc="lower left", bbox_to_anchor=(0.92, 0))
     axes.spines[:].set_visible(False)
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")

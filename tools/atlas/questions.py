@@ -77,7 +77,7 @@ def ask(world, family, template, mentions, gold, steps=()):
 
 
 def one_hop(world):
-    """Questions on one slot of one entity: plain searches, and trivia with one trouble at a time."""
+    """Questions on one slot of one entity: plain searches; trivia with one trouble at a time."""
     for e in world.entities:
         for name, slot in world.specs[e.domain]["slots"].items():
             if not e.get(name):

@@ -1,13 +1,15 @@
 """The datasheet: a page of prose with tables counted from what was just built."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
-from skillrag_lite.data import FAILURES
+from skillrag_lite.data import ATLAS, FAILURES
 
 from .certify import EXIT, SKILLS
 
 TEMPLATE = Path(__file__).with_name("datasheet.md")
+MEASURED = ATLAS / "measured.json"  # by measure.py, with a model
 SPLITS = ("train", "dev", "test")
 
 
@@ -26,7 +28,7 @@ def crossed(questions, field):
 
 
 def repairs(questions, certifier):
-    """Failure type x skill -> share of the test questions mended; to exit mends what no query can."""
+    """Failure type x skill -> share of test questions mended; an exit mends what no query can."""
     rows = []
     for failure in FAILURES:
         group = [q for q in questions["test"] if q["failure"] == failure]
@@ -34,6 +36,19 @@ def repairs(questions, certifier):
         shares = [sum(skill in m for m in mended) / len(group) for skill in (*SKILLS, EXIT)]
         rows.append([failure, len(group), *(f"{share:.2f}" for share in shares)])
     return table(["failure", "n", "rewrite", "decompose", "focus", "exit"], rows)
+
+
+def difficulty(condition):
+    """What models got right under one condition, by tier or family."""
+    rows = [r for r in json.loads(MEASURED.read_text("utf-8")) if r["condition"] == condition]
+    return table(
+        ["profile", condition, "n", "ACC", "95% interval"],
+        [
+            [r["profile"], r["group"], r["n"], f"{r['acc']:.2f}",
+             f"{r['acc_low']:.2f} to {r['acc_high']:.2f}"]
+            for r in rows
+        ],
+    )  # fmt: skip
 
 
 def datasheet(files, world, certifier):
@@ -50,4 +65,6 @@ def datasheet(files, world, certifier):
         families=crossed(questions, "family") + "\n\n" + crossed(questions, "failure"),
         repairs=repairs(questions, certifier),
         tiers=crossed(questions, "tier"),
+        fame=difficulty("closed book"),
+        difficulty=difficulty("single step"),
     )

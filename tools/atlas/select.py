@@ -38,17 +38,15 @@ def choose(certified):
     pools = {}
     for p, label, repairs in sorted(certified, key=lambda c: dice("order", c[0].question)):
         pools.setdefault((label, p.family), []).append((p, repairs))
-    # what is rare chooses first, and the splits take turns, so that each gets its share of the best
     rare = {"three_hop": 0, "comparison": 1, "bridge": 2}
+
+    def turn(job):
+        """What is rare goes first, and the splits take turns: each gets its share of the best."""
+        split, label, family, progress = job
+        return rare.get(family, 3), len(pools.get((label, family), [])), progress, job
+
     jobs = [
-        (
-            rare.get(family, 3),
-            len(pools.get((label, family), [])),
-            (i + 0.5) / n,
-            split,
-            label,
-            family,
-        )
+        (split, label, family, (i + 0.5) / n)
         for (split, label), wanted in QUOTAS.items()
         for family, n in wanted.items()
         for i in range(n)
@@ -74,7 +72,7 @@ def choose(certified):
             home.get(e, split) == split and uses[e] < MOST[split] for e in p.entities
         )
 
-    for *_, split, label, family in sorted(jobs):
+    for split, label, family, _ in sorted(jobs, key=turn):
         fitting = (x for x in pools.get((label, family), []) if fits(x[0], split))
         free = list(islice(fitting, LOOK))
         if not free:

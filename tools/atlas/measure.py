@@ -1,0 +1,45 @@
+"""How hard the Atlas is for a model: `python -m tools.atlas.measure pocket laptop`.
+
+Writes data/atlas/measured.json, which the datasheet shows. Fame is measured without passages on
+the questions that are not a choice between two things; difficulty with the raw question's passages.
+"""
+
+import json
+import sys
+
+from skillrag_lite import data, training
+from skillrag_lite.lab import RECORDINGS, open_lab
+from skillrag_lite.scores import acc, bootstrap
+
+from .report import MEASURED
+
+
+def rows(profile, condition, group, questions, replies):
+    """One row a value of the group (tier, family): ACC with its interval and n."""
+    right = [acc(g.answer, q.answers) for q, g in zip(questions, replies, strict=True)]
+    out = []
+    for value in sorted({getattr(q, group) for q in questions}):
+        scores = [s for q, s in zip(questions, right, strict=True) if getattr(q, group) == value]
+        mean, low, high = (round(x, 3) for x in bootstrap(scores))
+        out.append(dict(profile=profile, condition=condition, group=f"{group} {value}",
+                        n=len(scores), acc=mean, acc_low=low, acc_high=high))  # fmt: skip
+    return out
+
+
+def measure(profile):
+    """Test questions by tier, closed-book; by family with passages, where these are recorded."""
+    recorded = (RECORDINGS / f"{profile}.sqlite").exists()
+    lab = open_lab(profile, mode="replay" if recorded else "auto")
+    questions = data.load("atlas", "test")
+    open_ended = [q for q in questions if q.family != "comparison"]
+    out = rows(profile, "closed book", "tier", open_ended,
+               training.closed_book(open_ended, lab.backbone))  # fmt: skip
+    if recorded:
+        out += rows(profile, "single step", "family", questions,
+                    training.single_step(questions, lab.backbone, lab.retriever))  # fmt: skip
+    return out
+
+
+if __name__ == "__main__":
+    found = [row for profile in sys.argv[1:] for row in measure(profile)]
+    MEASURED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
