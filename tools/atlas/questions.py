@@ -82,7 +82,9 @@ def one_hop(world):
         for name, slot in world.specs[e.domain]["slots"].items():
             if not e.get(name):
                 continue
-            ways = [("single", template, e.np) for template in slot["single"]]
+            # a search asks for a name, a place or a number, as those of NQ do
+            searches = () if slot.get("phrase") else slot["single"]
+            ways = [("single", template, e.np) for template in searches]
             ways += [("trivia", template, e.np) for template in slot["trivia"] + slot["oblique"]]
             if e.get("clue"):
                 plain = pick(slot["trivia"], "clue", e.id, name)

@@ -12,7 +12,7 @@ QUOTAS = {
     ("test", "query_misaligned"): {"trivia": 46},
     ("test", "multi_hop_missing"): {"three_hop": 42, "comparison": 20, "bridge": 24},
     ("test", "evidence_not_used"): {"trivia": 46},
-    ("test", "insufficient_evidence"): {"three_hop": 12, "bridge": 8, "single": 8, "trivia": 24},
+    ("test", "insufficient_evidence"): {"three_hop": 12, "bridge": 8, "single": 4, "trivia": 28},
     ("dev", "none"): {"bridge": 12, "single": 44, "trivia": 16},
     ("dev", "query_misaligned"): {"trivia": 26},
     ("dev", "multi_hop_missing"): {"bridge": 28},
