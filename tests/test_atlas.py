@@ -12,6 +12,7 @@ from skillrag_lite.retrieve import BM25, TOP_K
 from tools.atlas import __main__ as atlas
 from tools.atlas.certify import EXIT, SKILLS, Certifier, holds
 from tools.atlas.facts import read_all
+from tools.atlas.measure import measure
 from tools.atlas.prose import read_specs
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "atlas"
@@ -46,6 +47,11 @@ def top(passages):
         return [p.id for p in index.search([query], k=TOP_K)[0]]
 
     return search
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return json.loads((FOLDER / "measured.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +276,21 @@ def test_who_repairs_what(questions, passages, top):
                 assert value >= 0.95, (failure, skill)
             elif failure != "none":  # there, every query comes after one that found all
                 assert value <= 0.1, (failure, skill)
+
+
+def test_difficulty_is_as_the_recordings_say(measured):
+    rows = measure("pocket")
+    assert rows == [r for r in measured if r["profile"] == "pocket"]
+    families = [r["acc"] for r in rows if r["condition"] == "single step"]
+    assert len(families) == 5 and min(families) <= 0.25 and max(families) >= 0.75
+
+
+def test_models_know_less_from_tier_to_tier(measured):
+    for profile in ("pocket", "laptop"):
+        rows = [r for r in measured if (r["profile"], r["condition"]) == (profile, "closed book")]
+        assert [r["group"] for r in rows] == ["tier 1", "tier 2", "tier 3"]
+        assert rows[0]["acc"] > 0.5 and rows[0]["acc"] > rows[1]["acc"] > rows[2]["acc"]
+        assert profile != "pocket" or rows[2]["acc"] < 0.1
 
 
 def test_size_on_disk():

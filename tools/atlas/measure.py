@@ -2,6 +2,7 @@
 
 Writes data/atlas/measured.json, which the datasheet shows. Fame is measured without passages on
 the questions that are not a choice between two things; difficulty with the raw question's passages.
+A profile that is recorded answers all of the Atlas, another one test, without passages only.
 """
 
 import json
@@ -27,10 +28,11 @@ def rows(profile, condition, group, questions, replies):
 
 
 def measure(profile):
-    """Test questions by tier, closed-book; by family with passages, where these are recorded."""
+    """Rows by tier, closed-book, and by family, with passages, where the profile is recorded."""
     recorded = (RECORDINGS / f"{profile}.sqlite").exists()
     lab = open_lab(profile, mode="replay" if recorded else "auto")
-    questions = data.load("atlas", "test")
+    splits = data.SPLITS if recorded else ("test",)
+    questions = [q for split in splits for q in data.load("atlas", split)]
     open_ended = [q for q in questions if q.family != "comparison"]
     out = rows(profile, "closed book", "tier", open_ended,
                training.closed_book(open_ended, lab.backbone))  # fmt: skip
