@@ -7,9 +7,9 @@ from . import data, profiles
 from .profiles import PROFILES
 
 DEMO = (  # picked to show three paths: from memory, after one search, after a new query
-    "In which continent does the country that is home to Mount Kenya lie?",
-    "what country is kangchenjunga in",
-    "Which country claims the author of Hamlet as one of its own?",
+    "where is the eiffel tower located",
+    "which country was oscar wilde from",
+    "To which continent does Japan belong?",
 )
 
 
