@@ -20,13 +20,14 @@ BUDGET = 3  # rounds of retrieval (Skill-RAG v1 §4.3)
 DEFAULT = LABELS[0]
 
 
-def run(questions: list[Question], backbone, retriever, gate, router: str = "score",
+def run(questions: list[Question], backbone, retriever, gate, router: str | Callable = "score",
         budget: int = BUDGET, k: int = TOP_K, exit: bool = True) -> list[Trace]:  # fmt: skip
     """Answer the questions by Skill-RAG; one Trace a question, in order.
 
     Ends a question as `sufficient` when the gate trusts its answer, as `exit` when the router
     gives up, as `budget` when its last round is spent; no call is made whose result would not be
-    used. Without `exit` the router cannot give up: DEFAULT acts in its place.
+    used. `router` is a name of ROUTERS or stands where one of them does, as a ProbeRouter. Without
+    `exit` it cannot give up: DEFAULT acts in its place.
     Source: Skill-RAG v1 §3.3, v2 §3. Taught in chapters 00 and 05.
     """
     mend = partial(_mend, backbone=backbone, router=router, exit=exit)
@@ -83,7 +84,8 @@ def _mend(questions, paths, failed, backbone, router, exit):
         i: Case(questions[i].question, paths[i][-1].generation, paths[i][-1].passages)
         for i in failed
     }
-    for i, diagnosis in zip(failed, ROUTERS[router](backbone, list(cases.values())), strict=True):
+    route = router if callable(router) else ROUTERS[router]
+    for i, diagnosis in zip(failed, route(backbone, list(cases.values())), strict=True):
         _note(paths[i], diagnosis.usage, label=diagnosis.label, diagnosis=diagnosis.sentence)
     going = [i for i in failed if not (exit and paths[i][-1].label == EXIT)]
     labels = [paths[i][-1].label for i in going]

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from . import calibration, flare, loop, probing_rag, training
+from . import adaptive_rag, calibration, dragin, flare, loop, probing_rag, training
+from .classifier import Classifier
 from .data import Question
 from .lab import RECORDINGS, Lab
 from .prompts import QA, answer_prompt
@@ -33,10 +34,21 @@ def _once(question, query, passages, reply) -> Trace:
 
 def with_flare(questions: list[Question], lab: Lab, threshold: float | None = None) -> list[Trace]:
     """FLARE; `threshold` is its theta: without one the profile's calibrated, or the paper's."""
+    theta = _calibrated(lab, "flare", flare.Flare.theta) if threshold is None else threshold
+    return flare.run(questions, lab.backbone, lab.retriever, flare.Flare(theta=theta))
+
+
+def with_dragin(questions: list[Question], lab: Lab, threshold: float | None = None) -> list[Trace]:
+    """DRAGIN; `threshold` is minus its theta: without one the profile's, or minus the paper's."""
     if threshold is None:
-        calibrated = calibration.load(RECORDINGS / lab.backbone.profile.name)
-        threshold = calibrated.get("flare", flare.Flare.theta)
-    return flare.run(questions, lab.backbone, lab.retriever, flare.Flare(theta=threshold))
+        threshold = _calibrated(lab, "dragin", -dragin.Dragin.theta)
+    return dragin.run(questions, lab.backbone, lab.retriever, dragin.Dragin(theta=-threshold))
+
+
+def with_adaptive_rag(questions: list[Question], lab: Lab) -> list[Trace]:
+    """Adaptive-RAG, with the classifier that was trained on the Atlas with this profile."""
+    classifier = Classifier.load(RECORDINGS / lab.backbone.profile.name / "adaptive_rag.npz")
+    return adaptive_rag.run(questions, lab.backbone, lab.retriever, classifier)
 
 
 def with_probing_rag(questions: list[Question], lab: Lab,
@@ -52,6 +64,10 @@ def with_skill_rag(questions: list[Question], lab: Lab, threshold: float | None 
     return loop.run(questions, lab.backbone, lab.retriever, gate, router, exit=exit)
 
 
+def _calibrated(lab, name, papers):
+    return calibration.load(RECORDINGS / lab.backbone.profile.name).get(name, papers)
+
+
 def _gate(lab, threshold):
     return lab.gate if threshold is None else replace(lab.gate, tau=threshold)
 
@@ -60,6 +76,8 @@ METHODS = {
     "no_retrieval": no_retrieval,
     "single_step": single_step,
     "flare": with_flare,
+    "dragin": with_dragin,
+    "adaptive_rag": with_adaptive_rag,
     "probing_rag": with_probing_rag,
     "skill_rag": with_skill_rag,
     "skill_rag_no_exit": partial(with_skill_rag, exit=False),

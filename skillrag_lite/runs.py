@@ -17,7 +17,8 @@ from .trace import Trace
 RESULTS = ROOT / "results"
 CHUNK = 64  # questions between two steps of the progress bar: two full batches of most profiles
 SEED = 0  # of the bootstrap; all else in a run is greedy
-NEVER = {"flare": 0.0}  # the threshold at which a method that is calibrated here never searches
+# the threshold at which a method that is calibrated here never searches
+NEVER = {"flare": 0.0, "dragin": float("-inf")}
 
 
 def record(profile: str, n: int | None = None) -> None:

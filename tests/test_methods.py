@@ -8,8 +8,10 @@ import pytest
 from conftest import FakeBackbone, FakeGate, reply, tiny_profile
 
 from skillrag_lite import calibration, data, flare, loop, methods, runs, skills
+from skillrag_lite.attended import Attended
 from skillrag_lite.data import Passage, Question
 from skillrag_lite.gate import Point, calibrate
+from skillrag_lite.generation import Usage
 from skillrag_lite.lab import Lab
 from skillrag_lite.methods import METHODS
 from skillrag_lite.prompts import question_block
@@ -157,9 +159,14 @@ def test_what_calibration_sees_of_the_atlas_are_dev_questions_only(lab):
         number = int(digest(prompt.ask)[:4], 16)
         return reply("x", "y", logprobs=(-number / 65536, -0.1))
 
-    lab.backbone._load = lambda _: FakeBackbone(noting)
+    def attend(prompt, said):
+        seen.append(digest(prompt.ask.rsplit("\n\n", 1)[-1]))
+        n = len(said.tokens)
+        return Attended((0.5,) * n, (("Rhine",),) * n, Usage())
+
+    lab.backbone._load = lambda _: FakeBackbone(noting, attend=attend)
     chosen = runs.chosen_thresholds(dev, lab)
-    assert set(chosen) == {"flare"}
+    assert set(chosen) == {"flare", "dragin"}
     assert len(seen) > len(dev) and set(seen) <= splits["dev"]
     assert not set(seen) & splits["test"]
 
