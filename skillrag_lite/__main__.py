@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
         ("weights", "fetch a profile's model"),
         ("convert", "read a benchmark's published file into $SKILLRAG_DATA"),
         ("record", "record a profile on the Atlas and train its gate"),
-        ("run", "run the loop on a dataset and print its scores"),
+        ("run", "run methods on a dataset, print and write their scores"),
     ):
         command = commands.add_parser(name, help=help_)
         if name == "weights":
@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         if name == "run":
             command.add_argument("--dataset", default="atlas", choices=data.DATASETS)
             command.add_argument("--split", default="test", choices=data.SPLITS)
+            command.add_argument("--methods", default="all", help="all, or names: a,b")
             command.add_argument("--router", default="score", choices=("score", "generate"))
             command.add_argument("--n", type=int, help="only the first so many questions")
     options = parser.parse_args(arguments)
@@ -100,10 +101,11 @@ def record(options) -> None:
 
 
 def run(options) -> None:
-    """Answer a split by the loop, and print its scores beside the two one-call methods."""
+    """Answer a split by every chosen method, print their scores and write them to results/."""
     from .runs import compare
 
-    print(compare(options.profile, options.dataset, options.split, options.router, options.n))
+    chosen = {k: v for k, v in vars(options).items() if k != "command"}
+    print(compare(**chosen))
 
 
 COMMANDS = {"ask": ask, "weights": weights, "convert": convert, "record": record, "run": run}

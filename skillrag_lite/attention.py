@@ -38,6 +38,8 @@ class Memory:
         self.keys: list[torch.Tensor | None] = [None] * n_layers  # each (B, n_kv, capacity, d_head)
         self.values: list[torch.Tensor | None] = [None] * n_layers
         self.used = 0
+        self.watched: int | None = None  # the layer whose weights are kept:
+        self.weights: torch.Tensor | None = None  # mean over heads, of the newest pass
         self.valid = torch.zeros(rows, capacity, dtype=torch.bool, device=device)
         self.positions = torch.zeros(rows, capacity, dtype=torch.long, device=device)
         self._masks: dict = {}
@@ -117,6 +119,7 @@ def attend(module, query, key, value, attention_mask, *, scaling, memory: Memory
 
     Shapes: `query` (B, n_heads, T, d_head), `key` and `value` (B, n_kv, T, d_head); returns
     (B, T, n_heads, d_head). Softmax runs over the header's and the row's own scores together.
+    Of the memory's watched layer the weights are written down, for a fused kernel returns none.
     """
     layer = module.layer_idx
     memory.write(layer, key, value)
@@ -125,7 +128,8 @@ def attend(module, query, key, value, attention_mask, *, scaling, memory: Memory
     head_k, head_v = (head.keys[layer], head.values[layer]) if head.length else (None, None)
     B, heads, T, d = query.shape
     groups = heads // key.shape[1]
-    if T > 1 and softcap is None:  # prefill: torch's fused kernel, header spread over the rows
+    watched = layer == memory.watched
+    if T > 1 and softcap is None and not watched:  # torch's fused kernel, header for every row
         mask = memory.mask(T, sliding_window)[:, None]  # (B, 1, T, H + S)
         if head.length:
             own_k = torch.cat([head_k.expand(B, -1, -1, -1), own_k], 2)
@@ -145,7 +149,10 @@ def attend(module, query, key, value, attention_mask, *, scaling, memory: Memory
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     scores += memory.bias(T, sliding_window)[:, None, None]
-    weights = scores.softmax(-1).to(query.dtype).view(B, n_kv, groups * T, -1)
+    weights = scores.softmax(-1)  # (B, n_kv, g, T, H + S)
+    if watched:
+        memory.weights = weights.mean((1, 2))  # (B, T, H + S)
+    weights = weights.to(query.dtype).view(B, n_kv, groups * T, -1)
     out = weights[..., H:] @ own_v  # (B, n_kv, g*T, d)
     if H:
         flat = weights[..., :H].transpose(0, 1).reshape(n_kv, B * groups * T, H)

@@ -1,16 +1,17 @@
-"""The language model: batched greedy generation with taps, and the scoring of options."""
+"""The language model: batched generation with taps, scores of options, a reply's attention."""
 
 import time
 from collections.abc import Iterator
 
 import torch
-from tqdm.auto import tqdm
 
-from . import checkpoints
+from . import attended, checkpoints
+from .attended import Attended
 from .attention import Header, Memory
 from .decoding import Row
 from .encoding import Encoder
 from .generation import Decoding, Generation, Scored, Usage
+from .packing import in_order, pack, pad
 from .profiles import Profile
 from .prompts import Prompt
 from .taps import Taps
@@ -47,15 +48,13 @@ class Backbone:
 
     def generate(self, prompts: list[Prompt], decoding: Decoding) -> list[Generation]:
         """Continue every prompt greedily; the answers stand in the prompts' order."""
-        return _in_order(self.batches(prompts, decoding))
+        return in_order(self.batches(prompts, decoding))
 
     def batches(self, prompts, decoding) -> Iterator[list[tuple[int, Generation]]]:
         """As `generate`, a batch at a time: pairs of (index into `prompts`, Generation)."""
-        with self._progress(len(prompts), "generating") as progress:
-            for header, batch in self._pack(prompts, self._room(decoding)):
-                replies = self._generate(header, [ids for _, ids in batch], decoding)
-                yield [(index, reply) for (index, _), reply in zip(batch, replies, strict=True)]
-                progress.update(len(batch))
+        for header, batch in self._pack(prompts, self._room(decoding), "generating"):
+            replies = self._generate(header, [ids for _, ids in batch], decoding)
+            yield [(index, reply) for (index, _), reply in zip(batch, replies, strict=True)]
 
     def score(self, prompts: list[Prompt], options: list[str]) -> list[Scored]:
         """The log-likelihood of each option as each prompt's reply.
@@ -63,16 +62,35 @@ class Backbone:
         One prefill a prompt serves all options: each is read after it and then forgotten.
         Used by the router; taught in chapter 04.
         """
-        return _in_order(self.score_batches(prompts, options))
+        return in_order(self.score_batches(prompts, options))
 
     def score_batches(self, prompts, options) -> Iterator[list[tuple[int, Scored]]]:
         """As `score`, a batch at a time: pairs of (index into `prompts`, Scored)."""
         encoded = [self.encoder.text(option) for option in options]
-        with self._progress(len(prompts), "scoring") as progress:
-            for header, batch in self._pack(prompts, max(map(len, encoded))):
-                scored = self._score(header, [ids for _, ids in batch], encoded)
-                yield [(index, reply) for (index, _), reply in zip(batch, scored, strict=True)]
-                progress.update(len(batch))
+        for header, batch in self._pack(prompts, max(map(len, encoded)), "scoring"):
+            scored = self._score(header, [ids for _, ids in batch], encoded)
+            yield [(index, reply) for (index, _), reply in zip(batch, scored, strict=True)]
+
+    def attention(self, prompts: list[Prompt], replies: list[Generation],
+                  top_n: int) -> list[Attended]:  # fmt: skip
+        """What the tokens of each prompt's finished reply attend to in the last layer.
+
+        One more pass, over prompt and reply; `top_n` tokens in focus. Used by DRAGIN; taught in
+        chapter 06.
+        """
+        return in_order(self.attention_batches(prompts, replies, top_n))
+
+    def attention_batches(self, prompts, replies, top_n) -> Iterator[list[tuple[int, Attended]]]:
+        """As `attention`, a batch at a time: pairs of (index into `prompts`, Attended)."""
+        fed = [attended.as_fed(self.encoder, reply) for reply in replies]  # (ids, places) each
+        longest = max((len(ids) for ids, _ in fed), default=0)
+        for header, batch in self._pack(prompts, longest, "reading attention"):
+            said = [fed[i][0] for i, _ in batch]
+            rows = self._attention(header, [ids for _, ids in batch], said)
+            yield [
+                (i, attended.read(*row, self.encoder, prompts[i], replies[i], fed[i][1], top_n))
+                for (i, _), row in zip(batch, rows, strict=True)
+            ]
 
     @torch.inference_mode()
     def _score(self, header, prompts: list[list[int]], options: list[list[int]]) -> list[Scored]:
@@ -91,6 +109,20 @@ class Backbone:
             Scored(tuple(round(x, 4) for x in row), self._usage(header, ids, 0, seconds))
             for row, ids in zip(logprobs.tolist(), prompts, strict=True)
         ]
+
+    @torch.inference_mode()
+    def _attention(self, header, prompts: list[list[int]], replies: list[list[int]]):
+        """Each row's weights (its R reply tokens, its P + R own tokens) and usage."""
+        started = time.perf_counter()
+        tokens, valid = pad(replies, self.model.device)
+        memory, _ = self._prefill(header, prompts, tokens.shape[1])
+        memory.watched = self.model.config.num_hidden_layers - 1
+        self._forward(memory, tokens, valid)
+        held = [torch.cat([memory.valid.new_zeros(memory.header.length), v]) for v in memory.valid]
+        rows = zip(memory.weights, valid, held, strict=True)
+        weights = [row[new][:, own].cpu().numpy() for row, new, own in rows]
+        seconds = (time.perf_counter() - started) / len(prompts)
+        return [(w, self._usage(header, range(w.shape[1]), 0, seconds)) for w in weights]
 
     @torch.inference_mode()
     def _generate(self, header, prompts: list[list[int]], decoding) -> list[Generation]:
@@ -139,13 +171,8 @@ class Backbone:
 
     def _prefill(self, header: tuple[int, ...], prompts: list[list[int]], room: int):
         """Read the prompts, left-padded, behind their header: the memory and logits (B, V)."""
-        longest = max(map(len, prompts))
-        tokens = torch.zeros(len(prompts), longest, dtype=torch.long, device=self.model.device)
-        valid = torch.zeros_like(tokens, dtype=torch.bool)
-        for row, ids in enumerate(prompts):
-            tokens[row, longest - len(ids) :] = torch.tensor(ids)
-            valid[row, longest - len(ids) :] = True
-        memory = self._memory(len(prompts), longest + room, self._header(header))
+        tokens, valid = pad(prompts, self.model.device)
+        memory = self._memory(len(prompts), tokens.shape[1] + room, self._header(header))
         return memory, self._forward(memory, tokens, valid)[:, -1]
 
     def _header(self, ids: tuple[int, ...]) -> Header | None:
@@ -174,31 +201,6 @@ class Backbone:
         )  # fmt: skip
         return output.logits
 
-    def _pack(self, prompts: list[Prompt], room: int):
-        """Batches of similar length that share a header: (header, [(index, ids), …])."""
+    def _pack(self, prompts: list[Prompt], room: int, what: str):
         limit = self.model.config.max_position_embeddings
-        groups: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
-        for index, prompt in enumerate(prompts):
-            header, ids = self.encoder.prompt(prompt)
-            if len(header) + len(ids) + room > limit:
-                raise ValueError(
-                    f"prompt {index} has {len(header) + len(ids)} tokens and {room} may follow, "
-                    f"but {self.profile.name} reads {limit}: shorten the question or the passages"
-                )
-            groups.setdefault(header, []).append((index, ids))
-        for header, members in groups.items():
-            members.sort(key=lambda member: -len(member[1]))
-            while members:
-                longest = len(members[0][1])
-                size = max(1, min(self.profile.max_batch, self.profile.batch_tokens // longest))
-                yield header, members[:size]
-                members = members[size:]
-
-    @staticmethod
-    def _progress(total: int, what: str):
-        return tqdm(total=total, desc=what, unit="prompt", delay=2, leave=False)
-
-
-def _in_order(batches) -> list:
-    """The results of all batches, in the order of their indices."""
-    return [result for _, result in sorted(sum(batches, []), key=lambda pair: pair[0])]
+        return pack(prompts, self.encoder, self.profile, limit, room, what)

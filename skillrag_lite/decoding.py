@@ -1,8 +1,20 @@
 """The part of decoding that is about one row: what it does with the token it is offered."""
 
 from collections import deque
+from itertools import accumulate, pairwise
+from os.path import commonprefix
 
 from .generation import Decoding, Generation, Usage
+
+
+def pieces(decode, ids: list[int]) -> list[str]:
+    """The text that each id adds; joined, they are `decode(ids)`, whatever the tokenizer.
+
+    An id that completes no character adds nothing: the one that completes it adds it all.
+    """
+    whole = decode(ids)
+    said = [len(commonprefix([whole, decode(ids[: n + 1])])) for n in range(len(ids))]
+    return [whole[start:end] for start, end in pairwise([0, *accumulate(said, max)])]
 
 
 class Row:
@@ -51,11 +63,12 @@ class Row:
 
     def finish(self, usage: Usage, states: dict) -> Generation:
         """The finished row as a Generation."""
+        parts = self.tokens[: self.answer_start], self.tokens[self.answer_start :]
         return Generation(
             reasoning=self.reasoning,
             answer=self._text().strip(),
             mark=self.decoding.mark,
-            tokens=tuple(self.tokens),
+            tokens=tuple(text for ids in parts for text in pieces(self.encoder.decode, ids)),
             logprobs=tuple(round(x, 4) for x in self.logprobs),
             entropies=tuple(round(x, 4) for x in self.entropies),
             answer_start=self.answer_start,

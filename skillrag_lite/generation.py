@@ -56,9 +56,10 @@ class Scored:
 class Generation:
     """One reply of the backbone, with the statistics that gates and probes read.
 
-    `answer` is what follows the mark, `reasoning` what precedes it. `tokens`, `logprobs` (nats)
-    and `entropies` (nats) cover the n tokens that the model chose itself, so a forced mark is not
-    among them; the answer's own begin at `answer_start`. `states` maps a pool's name to the
+    `answer` is what follows the mark, `reasoning` what precedes it. `tokens` (their texts),
+    `logprobs` (nats) and `entropies` (nats) cover the n tokens that the model chose itself, so a
+    forced mark is not among them; the answer's own begin at `answer_start`. Joined, a part's
+    tokens are its text, but for outer blanks and the mark. `states` maps a pool's name to the
     residual stream averaged over the chosen tokens that were fed back, shape
     (n_kept_layers, d_model): `all` of them, those of the `answer`, or the `last` one.
     `well_formed` says whether the model wrote the mark itself. Taught in chapter 01.
@@ -67,7 +68,7 @@ class Generation:
     reasoning: str
     answer: str
     mark: str
-    tokens: tuple[int, ...]
+    tokens: tuple[str, ...]
     logprobs: tuple[float, ...]
     entropies: tuple[float, ...]
     answer_start: int

@@ -3,26 +3,43 @@
 Every round asks the backbone once for all questions that are still open.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from .data import Question
 from .prompts import QA, answer_prompt
 from .retrieve import TOP_K
-from .router import ROUTERS, UNPARSED
-from .skills import EXIT, LABELS, Case, write_queries
+from .router import ROUTERS
+from .skills import EXIT, LABELS, SKILLS, Case, write_queries
 from .trace import Round, Trace
 
 BUDGET = 3  # rounds of retrieval (Skill-RAG v1 §4.3)
-DEFAULT = LABELS[0]  # the skill that acts when the router's label cannot be parsed
+# The skill that acts where the router's label has none: one that cannot be parsed, or the exit
+# when it is switched off. The authors' code rewrites the query in both cases.
+DEFAULT = LABELS[0]
 
 
-def run(questions: list[Question], backbone, retriever, gate, router: str = "score",
-        budget: int = BUDGET, k: int = TOP_K) -> list[Trace]:  # fmt: skip
+def run(questions: list[Question], backbone, retriever, gate, router: str | Callable = "score",
+        budget: int = BUDGET, k: int = TOP_K, exit: bool = True) -> list[Trace]:  # fmt: skip
     """Answer the questions by Skill-RAG; one Trace a question, in order.
 
     Ends a question as `sufficient` when the gate trusts its answer, as `exit` when the router
     gives up, as `budget` when its last round is spent; no call is made whose result would not be
-    used. Source: Skill-RAG v1 §3.3, v2 §3. Taught in chapters 00 and 05.
+    used. `router` is a name of ROUTERS or stands where one of them does, as a ProbeRouter. Without
+    `exit` it cannot give up: DEFAULT acts in its place.
+    Source: Skill-RAG v1 §3.3, v2 §3. Taught in chapters 00 and 05.
+    """
+    mend = partial(_mend, backbone=backbone, router=router, exit=exit)
+    return gated_rounds(questions, backbone, retriever, gate, mend, budget, k)
+
+
+def gated_rounds(questions: list[Question], backbone, retriever, gate, mend: Callable,
+                 budget: int = BUDGET, k: int = TOP_K) -> list[Trace]:  # fmt: skip
+    """Answer, gate, search, answer, gate, mend: the rounds that Skill-RAG and Probing-RAG share.
+
+    `mend(questions, paths, failed)` gets every question, its rounds so far, and the numbers of
+    those that failed; it returns the numbers that go on, and their new queries. The others exit.
     """
     paths: list[list[Round]] = [[] for _ in questions]
     ended = {}
@@ -55,23 +72,24 @@ def run(questions: list[Question], backbone, retriever, gate, router: str = "sco
         if number == budget:
             ended |= dict.fromkeys(still_open, "budget")
         elif still_open:
-            still_open, queries = _mend(questions, paths, ended, still_open, backbone, router)
+            failed = still_open
+            still_open, queries = mend(questions, paths, failed)
+            ended |= dict.fromkeys(set(failed) - set(still_open), "exit")
     return [Trace(q, tuple(paths[i]), ended[i]) for i, q in enumerate(questions)]
 
 
-def _mend(questions, paths, ended, failed, backbone, router):
-    """Diagnose the failed questions; returns those that go on, and their new queries."""
+def _mend(questions, paths, failed, backbone, router, exit):
+    """Diagnose the failed questions, and let each one's skill write its next query."""
     cases = {
         i: Case(questions[i].question, paths[i][-1].generation, paths[i][-1].passages)
         for i in failed
     }
-    for i, diagnosis in zip(failed, ROUTERS[router](backbone, list(cases.values())), strict=True):
+    route = router if callable(router) else ROUTERS[router]
+    for i, diagnosis in zip(failed, route(backbone, list(cases.values())), strict=True):
         _note(paths[i], diagnosis.usage, label=diagnosis.label, diagnosis=diagnosis.sentence)
-        if diagnosis.label == EXIT:
-            ended[i] = "exit"
-    going = [i for i in failed if i not in ended]
+    going = [i for i in failed if not (exit and paths[i][-1].label == EXIT)]
     labels = [paths[i][-1].label for i in going]
-    labels = [DEFAULT if label == UNPARSED else label for label in labels]
+    labels = [label if label in SKILLS else DEFAULT for label in labels]
     written = write_queries(backbone, labels, [cases[i] for i in going])
     for i, reply in zip(going, written, strict=True):
         _note(paths[i], reply.usage)

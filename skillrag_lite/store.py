@@ -1,6 +1,6 @@
 """The store: a content-addressed record of everything the backbone said.
 
-One SQLite file, one row a generation. The key is a hash of all that determines the reply, so every
+One SQLite file, one row a reply. The key is a hash of all that determines the reply, so every
 method shares it, a killed run resumes, and a chapter replays without a model.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .attended import Attended
 from .generation import POOLS, Decoding, Generation, Scored, Usage
 from .profiles import Profile
 from .prompts import Prompt
@@ -89,7 +90,7 @@ class Store:
         with self._db:
             self._db.execute(SCHEMA)
 
-    def get(self, key: str) -> Generation | Scored | None:
+    def get(self, key: str) -> Generation | Scored | Attended | None:
         """The row of that key, or None if it was never written.
 
         Raises StoreError where the row's bytes are not those that were written.
@@ -108,14 +109,17 @@ class Store:
         data, states = unpack(body)
         if "answer" in data:
             return Generation.from_plain(data, states)
-        return Scored(tuple(data["logprobs"]), Usage(**data["usage"]))
+        usage = Usage(**data["usage"])
+        if "focus" in data:
+            return Attended(tuple(data["received"]), tuple(map(tuple, data["focus"])), usage)
+        return Scored(tuple(data["logprobs"]), usage)
 
     def __contains__(self, key: str) -> bool:
         if self.repair:  # a corrupt row is to be computed again
             return self.get(key) is not None
         return self._db.execute("SELECT 1 FROM rows WHERE key = ?", (key,)).fetchone() is not None
 
-    def put(self, rows: dict[str, Generation | Scored]) -> None:
+    def put(self, rows: dict[str, Generation | Scored | Attended]) -> None:
         """Write the rows of one batch in one transaction."""
         packed = []
         for name, row in rows.items():

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 
 from . import card
 from .data import Passage, Question
@@ -47,6 +48,12 @@ class Trace:
     def retrievals(self) -> int:
         """How often passages were fetched."""
         return sum(r.query is not None for r in self.rounds)
+
+    @property
+    def stalls(self) -> int:
+        """How many searches brought nothing new: the query or the passages of the round before."""
+        steps = pairwise(self.rounds)
+        return sum(b.query == a.query or b.passages == a.passages for a, b in steps)
 
     @property
     def usage(self) -> Usage:

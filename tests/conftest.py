@@ -79,7 +79,7 @@ def reply(answer: str, reasoning: str = "", confidence: float = 0.5, **how) -> G
     """A made-up reply. A gate of `FakeGate` reads its confidence from the state."""
     states = how.pop("states", {"all": np.full((2, 3), confidence, dtype=np.float32)})
     given = {
-        "reasoning": reasoning, "answer": answer, "mark": "Answer:", "tokens": (1, 2),
+        "reasoning": reasoning, "answer": answer, "mark": "Answer:", "tokens": (" so", " it"),
         "logprobs": (-0.5, -0.25), "entropies": (0.5, 0.125), "answer_start": 1,
         "well_formed": True, "usage": Usage(1, 100, 60, 2, 0.5), "states": states, **how,
     }  # fmt: skip
@@ -96,10 +96,14 @@ class FakeGate:
 
 
 class FakeBackbone:
-    """A scripted backbone: `script` maps a prompt to a Generation; notes what it was asked."""
+    """A scripted backbone: `script` maps a prompt to a Generation; notes what it was asked.
 
-    def __init__(self, script=None, score=None, size: int = 100):
-        self.script, self.scorer, self.size = script, score, size
+    `score` maps a prompt and options to log-likelihoods, `attend` a prompt and its reply to
+    Attended.
+    """
+
+    def __init__(self, script=None, score=None, size: int = 100, attend=None):
+        self.script, self.scorer, self.size, self.attend = script, score, size, attend
         self.asked, self.sizes = [], []
 
     def generate(self, prompts, decoding):
@@ -120,3 +124,11 @@ class FakeBackbone:
         for i, prompt in enumerate(prompts):
             logprobs = tuple(map(float, self.scorer(prompt, options)))
             yield [(i, Scored(logprobs, Usage(1, 80, 60, 0, 0.25)))]
+
+    def attention(self, prompts, replies, top_n):
+        return [a for batch in self.attention_batches(prompts, replies, top_n) for _, a in batch]
+
+    def attention_batches(self, prompts, replies, top_n):
+        self.asked.append(prompts)
+        for i, (prompt, said) in enumerate(zip(prompts, replies, strict=True)):
+            yield [(i, self.attend(prompt, said))]

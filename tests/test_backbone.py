@@ -7,6 +7,7 @@ from conftest import tiny_model, tiny_profile
 
 from skillrag_lite import checkpoints
 from skillrag_lite.backbone import Backbone
+from skillrag_lite.decoding import Row, pieces
 from skillrag_lite.generation import POOLS, Decoding
 from skillrag_lite.prompts import Prompt
 
@@ -39,20 +40,34 @@ def reference(architecture):
     return model
 
 
+@pytest.fixture(autouse=True)
+def ids(monkeypatch):
+    """The ids behind each reply, which itself holds their texts."""
+    chosen, finish = {}, Row.finish
+
+    def noting(row, *rest):
+        reply = finish(row, *rest)
+        chosen[reply] = row.tokens
+        return reply
+
+    monkeypatch.setattr(Row, "finish", noting)
+    return chosen
+
+
 def flat(backbone, prompt):
     header, ids = backbone.encoder.prompt(prompt)
     return [*header, *ids]
 
 
-def test_batched_generation_equals_transformers_one_by_one(backbone, reference):
+def test_batched_generation_equals_transformers_one_by_one(backbone, reference, ids):
     replies = backbone.generate(PROMPTS, FREE)
     for prompt, reply in zip(PROMPTS, replies, strict=True):
-        ids = torch.tensor([flat(backbone, prompt)])
+        asked = torch.tensor([flat(backbone, prompt)])
         out = reference.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False
+            asked, attention_mask=torch.ones_like(asked), max_new_tokens=12, do_sample=False
         )
-        expected = [i for i in out[0, ids.shape[1] :].tolist() if i != 2]
-        assert list(reply.tokens) == expected
+        expected = [i for i in out[0, asked.shape[1] :].tolist() if i != 2]
+        assert ids[reply] == expected and len(reply.tokens) == len(expected)
     assert len({reply.tokens for reply in replies}) > 1
 
 
@@ -68,9 +83,36 @@ def test_a_prompts_company_changes_nothing(backbone, decoding):
             np.testing.assert_allclose(alone.states[pool], states, 1e-4, 5e-4, err_msg=pool)
 
 
-def full_sequence(backbone, prompt, reply):
+@pytest.mark.parametrize("decoding", [FREE, LINE], ids=["free", "answer-line"])
+def test_the_tokens_texts_joined_are_the_reply(backbone, decoding):
+    for reply in backbone.generate(PROMPTS, decoding):
+        start = reply.answer_start
+        assert len(reply.tokens) == len(reply.logprobs) == len(reply.entropies)
+        assert "".join(reply.tokens[:start]).strip() == reply.reasoning
+        assert "".join(reply.tokens[start:]).strip() == reply.answer
+
+
+def test_a_character_of_several_tokens_belongs_to_the_last(tokenizer):
+    ids = tokenizer("a café, 都 🙂").input_ids
+    said = pieces(tokenizer.decode, ids)
+    assert len(said) == len(ids) and "".join(said) == "a café, 都 🙂"
+    assert "都" in said and "🙂" in said and "" in said
+    assert "".join(pieces(tokenizer.decode, ids[:-1])) == "a café, 都 \ufffd"  # cut short
+
+
+def test_a_decoder_that_looks_back_loses_nothing():
+    """Some drop the first token's blank, or the blank before a full stop."""
+
+    def decode(ids):
+        return "".join(ids).lstrip().replace(" .", ".")
+
+    assert pieces(decode, [" a", " ", "b", " ", "."]) == ["a", " ", "b", "", "."]
+    assert pieces(decode, []) == []
+
+
+def full_sequence(backbone, prompt, reply, tokens):
     """Every token that was fed, and which of them the model chose (for the answer: second)."""
-    tokens, start = list(reply.tokens), reply.answer_start
+    start = reply.answer_start
     sequence = flat(backbone, prompt)
     marks = [False] * len(sequence)
     answers = list(marks)
@@ -82,10 +124,10 @@ def full_sequence(backbone, prompt, reply):
     return sequence, torch.tensor(marks), torch.tensor(answers)
 
 
-def test_pooled_taps_equal_output_hidden_states(backbone, reference):
+def test_pooled_taps_equal_output_hidden_states(backbone, reference, ids):
     """In one pass over the finished sequence; hidden_states[i + 1] is the output of block i."""
     for prompt, reply in zip(PROMPTS, backbone.generate(PROMPTS, LINE), strict=True):
-        sequence, chosen, answer = full_sequence(backbone, prompt, reply)
+        sequence, chosen, answer = full_sequence(backbone, prompt, reply, ids[reply])
         captured = []
         hooks = [
             block.register_forward_hook(lambda m, a, out, seen=captured: seen.append(out))
@@ -108,13 +150,13 @@ def test_pooled_taps_equal_output_hidden_states(backbone, reference):
                 np.testing.assert_allclose(reply.states[pool][row], expected, 1e-4, 5e-4)
 
 
-def test_logprobs_and_entropies_equal_a_plain_forward(backbone, reference):
+def test_logprobs_and_entropies_equal_a_plain_forward(backbone, reference, ids):
     for prompt, reply in zip(PROMPTS, backbone.generate(PROMPTS, FREE), strict=True):
-        ids = flat(backbone, prompt)
+        asked = flat(backbone, prompt)
         with torch.no_grad():
-            logits = reference(torch.tensor([ids + list(reply.tokens)])).logits[0]
-        logprobs = logits[len(ids) - 1 : -1].log_softmax(-1)
-        chosen = logprobs.gather(1, torch.tensor(reply.tokens)[:, None])[:, 0]
+            logits = reference(torch.tensor([asked + ids[reply]])).logits[0]
+        logprobs = logits[len(asked) - 1 : -1].log_softmax(-1)
+        chosen = logprobs.gather(1, torch.tensor(ids[reply])[:, None])[:, 0]
         entropy = -(logprobs.exp() * logprobs).sum(-1)
         np.testing.assert_allclose(reply.logprobs, chosen, atol=1e-4)
         np.testing.assert_allclose(reply.entropies, entropy, atol=1e-4)

@@ -1,12 +1,14 @@
 """The command line and the front door, with a scripted model in place of a real one."""
 
+import json
+
 import numpy as np
 import pytest
 from conftest import FakeBackbone, FakeGate, reply
 
 import skillrag_lite
 from skillrag_lite import __main__ as cli
-from skillrag_lite import lab, runs, show
+from skillrag_lite import lab, methods, runs, show
 from skillrag_lite.data import Passage, Question
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
@@ -20,6 +22,8 @@ def answered(monkeypatch, tmp_path):
     """A lab whose model is sure of everything once it has passages."""
     monkeypatch.setattr(lab, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(lab, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(methods, "RECORDINGS", tmp_path / "recordings")
+    monkeypatch.setattr(runs, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(lab.Gate, "load", lambda folder: FakeGate())
 
     def script(prompt):
@@ -63,6 +67,7 @@ def test_the_command_prints_the_trace(answered, capsys):
         (["ask", "--corpus", "nowhere.jsonl", "what?"], "nowhere.jsonl"),
         (["ask", "--corpus", __file__, "what?"], "test_cli.py:1: broken JSON"),
         (["run", "--dataset", "nq"], "SKILLRAG_DATA"),
+        (["run", "--methods", "flair"], "no method 'flair': choose from no_retrieval, "),
         (["convert", "nq", "dev", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )
@@ -96,6 +101,35 @@ def test_rows_hold_scores_intervals_and_costs(answered):
     assert [row["retrievals"] for row in rows] == [0, 1, 1]
     assert [row["llm_calls"] for row in rows] == [1, 1, 2]
     assert {row["acc_low"] for row in rows} == {1.0}
+
+
+def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, capsys, tmp_path):
+    command = ["run", "--methods", "single_step,probing_rag,flare", "--n", "70"]
+    assert cli.main(command) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("atlas test, pocket, gate trained on the Atlas\nmethod ")
+    assert "70/70" in shown.err and "probing_rag" in shown.err  # a bar a method
+    path = tmp_path / "results" / "atlas" / "pocket.json"
+    written = json.loads(path.read_text("utf-8"))
+    assert list(written) == ["profile", "model", "precision", "seed", "commit", "made_by", "rows"]
+    assert written["profile"] == "pocket" and written["precision"] == "bf16"
+    assert [row["method"] for row in written["rows"]] == ["single_step", "probing_rag", "flare"]
+    assert list(written["rows"][0]) == [
+        "dataset", "method", "n", "em", "acc", "acc_low", "acc_high", "acc_loose", "f1",
+        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds",
+    ]  # fmt: skip
+    assert {(row["dataset"], row["n"]) for row in written["rows"]} == {("atlas", 70)}
+    path.unlink()
+    assert cli.main(written["made_by"].split()[3:]) == 0  # the command that it names
+    assert json.loads(path.read_text("utf-8")) == written
+
+
+def test_a_run_in_parts_is_the_run(answered, monkeypatch):
+    asked = [Question(str(i), f"river {i} of Paris?", ("Seine",)) for i in range(5)]
+    method, opened = methods.METHODS["probing_rag"], runs.open_lab()
+    whole = method(asked, opened)
+    monkeypatch.setattr(runs, "CHUNK", 2)
+    assert runs._run("probing_rag", method, asked, opened) == whole
 
 
 def test_a_table_is_aligned_and_rounded():

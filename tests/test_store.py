@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import FakeBackbone, reply, tiny_profile
 
+from skillrag_lite.attended import Attended
 from skillrag_lite.generation import Decoding, Scored, Usage
 from skillrag_lite.prompts import QA, Prompt
 from skillrag_lite.recorder import Recorder
@@ -45,6 +46,14 @@ def test_sixteen_bits_keep_states_to_half_precision(tmp_path):
 def test_option_scores_come_back_as_they_were(store):
     store.put({"k": Scored((-1.5, -2.25), Usage(1, 10, 5, 0, 0.5))})
     assert store.get("k") == Scored((-1.5, -2.25), Usage(1, 10, 5, 0, 0.5))
+
+
+ATTENDED = Attended((0.5, 0.0), (("who", "«都»"), ()), Usage(1, 10, 5, 0, 0.5))
+
+
+def test_attention_comes_back_as_it_was(store):
+    store.put({"k": ATTENDED})
+    assert store.get("k") == ATTENDED
 
 
 def test_the_key_names_all_that_determines_a_reply():
@@ -101,6 +110,30 @@ def test_scores_are_recorded_too(store):
     assert recorder.score(PROMPTS[:2], ["x", "y"]) == first and len(fake.asked) == 1
     recorder.score(PROMPTS[:2], ["y", "x"])
     assert len(fake.asked) == 2
+
+
+def test_attention_is_recorded_too_and_told_apart_by_reply_and_size(store):
+    asked = []
+
+    def attend(prompt, said):
+        asked.append((prompt, said))
+        return ATTENDED
+
+    recorder = Recorder(PROFILE, store, load=lambda _: FakeBackbone(attend=attend))
+    one, two = reply("x"), reply("x", tokens=(" so", " is"))
+    assert recorder.attention(PROMPTS[:2], [one, one], 5) == [ATTENDED] * 2
+    recorder.attention(PROMPTS[:2], [one, two], 5)
+    recorder.attention(PROMPTS[:1], [one], 6)
+    assert asked == [(PROMPTS[0], one), (PROMPTS[1], one), (PROMPTS[1], two), (PROMPTS[0], one)]
+    assert len(store.keys()) == 4
+    replay = Recorder(PROFILE, store, "replay", load=None)
+    assert replay.attention(PROMPTS[1:2], [two], 5) == [ATTENDED]
+    with pytest.raises(StoreError, match="1 of 1 replies .*question 2"):
+        replay.attention(PROMPTS[2:3], [two], 5)
+    Recorder(PROFILE, store, "live", load=lambda _: FakeBackbone(attend=attend)).attention(
+        PROMPTS[:1], [one], 5
+    )
+    assert len(asked) == 5
 
 
 def test_scores_are_kept_batch_by_batch(store):
