@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from . import adaptive_rag, calibration, dragin, flare, loop, probing_rag, training
-from .classifier import Classifier
+from . import calibration, dragin, flare, loop, probing_rag, training
 from .data import Question
 from .lab import RECORDINGS, Lab
 from .prompts import QA, answer_prompt
@@ -45,12 +44,6 @@ def with_dragin(questions: list[Question], lab: Lab, threshold: float | None = N
     return dragin.run(questions, lab.backbone, lab.retriever, dragin.Dragin(theta=-threshold))
 
 
-def with_adaptive_rag(questions: list[Question], lab: Lab) -> list[Trace]:
-    """Adaptive-RAG, with the classifier that was trained on the Atlas with this profile."""
-    classifier = Classifier.load(RECORDINGS / lab.backbone.profile.name / "adaptive_rag.npz")
-    return adaptive_rag.run(questions, lab.backbone, lab.retriever, classifier)
-
-
 def with_probing_rag(questions: list[Question], lab: Lab,
                      threshold: float | None = None) -> list[Trace]:  # fmt: skip
     """Probing-RAG; `threshold` is the gate's tau: without one, that which came with it."""
@@ -77,7 +70,6 @@ METHODS = {
     "single_step": single_step,
     "flare": with_flare,
     "dragin": with_dragin,
-    "adaptive_rag": with_adaptive_rag,
     "probing_rag": with_probing_rag,
     "skill_rag": with_skill_rag,
     "skill_rag_no_exit": partial(with_skill_rag, exit=False),
