@@ -2,7 +2,7 @@
 
 from skillrag_lite import data, training
 from skillrag_lite.backbone import Backbone
-from skillrag_lite.lab import open_recorder
+from skillrag_lite.lab import RECORDINGS, open_recorder
 from skillrag_lite.retrieve import BM25
 
 N = 8  # questions a condition; the recording of `tiny` holds the first eight of each split
@@ -24,3 +24,7 @@ def test_tiny_generates_what_was_recorded(record_testsuite_property, capsys):
     assert agree >= len(pairs) / 2
     first = [abs(a.logprobs[0] - b.logprobs[0]) for a, b in pairs]
     assert sorted(first)[len(first) // 2] < 0.1
+
+
+def test_recordings_stay_small():
+    assert sum(p.stat().st_size for p in RECORDINGS.rglob("*") if p.is_file()) < 32_000_000
