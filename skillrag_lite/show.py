@@ -84,7 +84,7 @@ def by_layer(layers, curves: dict[str, np.ndarray], title: str, ylabel: str = "A
         style = {"color": CONTROL, "linestyle": ":"} if control else {"marker": "o"}
         axes.plot(list(layers), values, label=name, **style)
     axes.set(xlabel="decoder block", ylabel=ylabel, title=title)
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return _finish(figure)
 
 
