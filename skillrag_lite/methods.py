@@ -7,8 +7,11 @@ from functools import partial
 from . import calibration, dragin, flare, loop, probing_rag, training
 from .data import Question
 from .lab import RECORDINGS, Lab
+from .probe_router import ProbeRouter
 from .prompts import QA, answer_prompt
 from .trace import Round, Trace
+
+ROUTER = "router.npz"
 
 
 def no_retrieval(questions: list[Question], lab: Lab) -> list[Trace]:
@@ -52,8 +55,13 @@ def with_probing_rag(questions: list[Question], lab: Lab,
 
 def with_skill_rag(questions: list[Question], lab: Lab, threshold: float | None = None,
                    router: str = "score", exit: bool = True) -> list[Trace]:  # fmt: skip
-    """Skill-RAG; `threshold` is the gate's tau: without one, that which came with it."""
+    """Skill-RAG; `threshold` is the gate's tau: without one, that which came with it.
+
+    `router` is a name of ROUTERS, or `probe`: the one that was trained with this profile.
+    """
     gate = _gate(lab, threshold)
+    if router == "probe":
+        router = ProbeRouter.load(RECORDINGS / lab.backbone.profile.name / ROUTER)
     return loop.run(questions, lab.backbone, lab.retriever, gate, router, exit=exit)
 
 

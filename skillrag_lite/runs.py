@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from . import calibration, data, loop, training
+from . import calibration, data, loop, probe_router, training
 from .data import Question
 from .gate import Gate, calibrate
 from .lab import RECORDINGS, ROOT, Lab, open_lab
-from .methods import METHODS, choose, no_retrieval, single_step
+from .methods import METHODS, ROUTER, choose, no_retrieval, single_step
 from .show import score_row, table
 from .trace import Trace
 
@@ -48,6 +48,8 @@ def _gate_and_loop(profile, lab, splits, answered) -> None:
     gate = training.train_gate(answered["train"], answered["dev"])
     gate.save(RECORDINGS / profile)
     gate = Gate.load(RECORDINGS / profile)  # as a reader will have it
+    fitted = [(splits[s], answered[s].retrieved) for s in ("train", "dev")]
+    probe_router.train(*fitted[0], *fitted[1]).save(RECORDINGS / profile / ROUTER)
     print("dev: the thresholds of the other methods", flush=True)
     calibration.save(RECORDINGS / profile, chosen_thresholds(splits["dev"], lab))
     print("test: the full loop", flush=True)

@@ -2,18 +2,20 @@
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from conftest import FakeBackbone, FakeGate, reply, tiny_profile
 
-from skillrag_lite import calibration, data, flare, loop, methods, runs, skills
+from skillrag_lite import calibration, classifier, data, flare, loop, methods, runs, skills
 from skillrag_lite.attended import Attended
 from skillrag_lite.data import Passage, Question
 from skillrag_lite.gate import Point, calibrate
 from skillrag_lite.generation import Usage
 from skillrag_lite.lab import Lab
 from skillrag_lite.methods import METHODS
+from skillrag_lite.probe_router import ProbeRouter
 from skillrag_lite.prompts import question_block
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
@@ -175,3 +177,15 @@ def test_thresholds_come_back_as_they_were_saved(tmp_path):
     assert calibration.load(tmp_path) == {}
     calibration.save(tmp_path, {"flare": 0.25})
     assert calibration.load(tmp_path) == {"flare": 0.25}
+
+
+def test_the_trained_router_is_asked_for_by_name(lab, tmp_path):
+    states = np.eye(4)[:, None, :]  # four replies, a layer, a direction a label
+    four = classifier.fit(states, skills.LABELS, states, skills.LABELS)
+    ProbeRouter(four).save(tmp_path / "random" / methods.ROUTER)
+    hopeless = replace(reply("Rhine", "no", 0.1), states={"all": states[3]})
+    lab.backbone._load = lambda _: FakeBackbone(lambda _: hopeless)
+    chosen = methods.choose("skill_rag", router="probe")["skill_rag"]
+    (trace,) = chosen(QUESTIONS[:1], lab)
+    assert trace.stopped_by == "exit" and trace.rounds[-1].label == skills.EXIT
+    assert trace.usage.calls == 2  # the two answers: the router costs nothing
