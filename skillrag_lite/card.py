@@ -3,7 +3,7 @@
 from html import escape
 
 ENDINGS = {
-    "sufficient": "the gate was satisfied",
+    "sufficient": "the answer was trusted",
     "exit": "the router chose to stop",
     "budget": "the budget was spent",
 }

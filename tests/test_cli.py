@@ -56,7 +56,7 @@ def test_the_command_prints_the_trace(answered, capsys):
     shown = capsys.readouterr().out
     assert (
         shown.startswith("Q: which river of Paris?\n")
-        and "stopped: the gate was satisfied" in shown
+        and "stopped: the answer was trusted" in shown
     )
 
 
