@@ -37,8 +37,10 @@ def measure(profile):
     out = rows(profile, "closed book", "tier", open_ended,
                training.closed_book(open_ended, lab.backbone))  # fmt: skip
     if recorded:
-        out += rows(profile, "single step", "family", questions,
-                    training.single_step(questions, lab.backbone, lab.retriever))  # fmt: skip
+        replies = training.single_step(questions, lab.backbone, lab.retriever)
+        out += rows(profile, "single step", "family", questions, replies)
+        test = len(data.load("atlas", "test"))  # the last of the splits
+        out += rows(profile, "single step, test", "family", questions[-test:], replies[-test:])
     return out
 
 

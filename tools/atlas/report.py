@@ -67,4 +67,5 @@ def datasheet(files, world, certifier):
         tiers=crossed(questions, "tier"),
         fame=difficulty("closed book"),
         difficulty=difficulty("single step"),
+        difficulty_of_test=difficulty("single step, test"),
     )
