@@ -45,11 +45,12 @@ def record(profile: str, n: int | None = None) -> None:
 
 def _gate_and_loop(profile, lab, splits, answered) -> None:
     print("training the gate", flush=True)
-    gate = training.train_gate(answered["train"], answered["dev"])
+    train, dev = answered["train"], answered["dev"]
+    gate = training.train_gate(train, dev)
     gate.save(RECORDINGS / profile)
     gate = Gate.load(RECORDINGS / profile)  # as a reader will have it
-    fitted = [(splits[s], answered[s].retrieved) for s in ("train", "dev")]
-    probe_router.train(*fitted[0], *fitted[1]).save(RECORDINGS / profile / ROUTER)
+    router = probe_router.train(train.questions, train.retrieved, dev.questions, dev.retrieved)
+    router.save(RECORDINGS / profile / ROUTER)
     print("dev: the thresholds of the other methods", flush=True)
     calibration.save(RECORDINGS / profile, chosen_thresholds(splits["dev"], lab))
     print("test: the full loop", flush=True)

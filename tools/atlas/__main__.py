@@ -7,12 +7,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from skillrag_lite.data import SPLITS
+
 from .certify import Certifier
 from .facts import ROOT, dice, read_all
 from .picture import draw
 from .prose import corpus, read_specs
 from .questions import proposals
-from .report import SPLITS, datasheet
+from .report import datasheet
 from .select import choose, row
 
 

@@ -65,7 +65,7 @@ class Certifier:
             return None, []
         if set(gold) <= set(raw):
             return "none", []
-        if p.family != "comparison" and any(holds(self.texts[i], p.answers) for i in raw):
+        if p.family != "comparison" and self.tells(p.question, p.answers):
             return None, []  # answerable after all
         # along a chain the last page holds the answer; a comparison needs both pages
         repairs = self.repaired_by(
@@ -95,9 +95,9 @@ class Certifier:
         """True if no passage tells the answer: none on the entity, none that a query finds."""
         entity = p.gold[-1][0]
         names = [entity.name, *entity.values("alias")]
-        about = [t for i, t in self.texts.items() if holds(t, names)]
-        found = [self.texts[i] for q in (p.question, *p.oracle.values()) for i in self.top(q)]
-        return not any(holds(t, p.answers) for t in about + found)
+        about = [t for t in self.texts.values() if holds(t, names)]
+        found = any(self.tells(q, p.answers) for q in (p.question, *p.oracle.values()))
+        return not found and not any(holds(t, p.answers) for t in about)
 
     def mended_by(self, row):
         """The skills that are right on a chosen question; to exit is, if no query can find it."""

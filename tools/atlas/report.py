@@ -4,13 +4,12 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from skillrag_lite.data import ATLAS, FAILURES
+from skillrag_lite.data import ATLAS, FAILURES, SPLITS
 
 from .certify import EXIT, SKILLS
 
 TEMPLATE = Path(__file__).with_name("datasheet.md")
 MEASURED = ATLAS / "measured.json"  # by measure.py, with a model
-SPLITS = ("train", "dev", "test")
 
 
 def table(head, rows):
