@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from skillrag_lite import data, probe, profiles, scores, training
-from skillrag_lite.lab import RUNS, Lab
+from skillrag_lite.lab import RUNS
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
 from skillrag_lite.store import Store, pack, unpack
@@ -32,9 +32,9 @@ def main():
     RUNS.mkdir(exist_ok=True)
     whole = replace(profiles.get(options.profile), stride=1)
     backbone = Recorder(whole, Store(RUNS / "states.sqlite", bits=16))
-    lab = Lab(backbone, BM25(data.corpus("atlas")))
+    retriever = BM25(data.corpus("atlas"))
     train, dev = (
-        training.examples(questions, lab.backbone, lab.retriever)
+        training.examples(questions, backbone, retriever)
         for questions in (data.load("atlas", "train")[: options.n], data.load("atlas", "dev"))
     )
     stop = np.arange(len(train.right)) % 5 == 0

@@ -46,9 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
             command.add_argument("--dataset", default="atlas", choices=data.DATASETS)
             command.add_argument("--split", default="test", choices=data.SPLITS)
             command.add_argument("--methods", default="all", help="all, or names: a,b")
-            command.add_argument(
-                "--router", default="score", choices=("score", "generate", "probe")
-            )
             command.add_argument("--n", type=int, help="only the first so many questions")
     options = parser.parse_args(arguments)
     try:

@@ -9,7 +9,7 @@ from .generation import Decoding, Generation
 from .probe import stack
 from .prompts import answer_prompt
 from .scores import acc
-from .trace import Round, Trace
+from .trace import Trace, once
 from .training import closed_book
 
 A, B, C = "ABC"  # no retrieval, one step, many steps: from the cheapest to the dearest
@@ -34,6 +34,19 @@ def silver(questions: list[Question], none, single, multi, bias: str | None = No
         solved = [label for label, it_is in zip((A, B, C), right, strict=True) if it_is]
         labels.append(solved[0] if solved else bias or _bias(question))
     return labels
+
+
+def label(questions: list[Question], none, single, backbone, retriever,
+          bias: str | None = None) -> list[str]:  # fmt: skip
+    """The silver labels from the two cheaper strategies' replies; IRCoT runs where both failed."""
+    solved = silver(questions, none, single, none, bias=C)
+    hard = [i for i, found in enumerate(solved) if found == C]
+    multi = list(none)
+    for i, trace in zip(
+        hard, ircot.run([questions[i] for i in hard], backbone, retriever), strict=True
+    ):
+        multi[i] = trace
+    return silver(questions, none, single, multi, bias)
 
 
 def _bias(question: Question) -> str:
@@ -85,8 +98,7 @@ def no_retrieval(questions, backbone, _) -> list[Trace]:
     """Arm A: the closed-book answer stands."""
     replies = closed_book(questions, backbone)
     return [
-        Trace(question, (Round(None, (), reply, 0.0, (), reply.usage),), "sufficient")
-        for question, reply in zip(questions, replies, strict=True)
+        once(q, reply, stopped_by="sufficient") for q, reply in zip(questions, replies, strict=True)
     ]
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +13,7 @@ from .lab import Lab
 from .scores import acc
 from .trace import Trace
 
-FILE = "thresholds.json"
-
-
-def thresholds(method: Callable, dev: list[Question], lab: Lab, values) -> list[Point]:
-    """One Point for each value: the method run on dev with that threshold.
-
-    `method(questions, lab, threshold)` returns traces, as the searching methods of `METHODS` do.
-    A point's retrieval rate is the share of questions with at least one search.
-    `gate.calibrate` picks from the points as it does for the gate. Taught in chapter 06.
-    """
-    points = []
-    for value in values:
-        traces = method(dev, lab, value)
-        searched = [t.retrievals > 0 for t in traces]
-        right = [acc(t.answer, t.question.answers) for t in traces]
-        points.append(Point(float(value), float(np.mean(searched)), float(np.mean(right))))
-    return points
+FILE = "sweeps.json"
 
 
 def spread(traces: list[Trace], n: int = 7) -> list[float]:
@@ -43,13 +28,35 @@ def spread(traces: list[Trace], n: int = 7) -> list[float]:
     return [round(float(value), 4) for value in (low - 1e-3, *between, high + 1e-3)]
 
 
-def save(folder: str | Path, chosen: dict[str, float]) -> None:
-    """Write each method's chosen threshold beside the gate."""
-    text = json.dumps(chosen, indent=1)
-    (Path(folder) / FILE).write_text(text + "\n", encoding="utf-8")
+def sweep(method: Callable, dev: list[tuple[list[Question], Lab]], never: float) -> list[Point]:
+    """One Point a threshold, from never searching to always: searches a question, and ACC.
+
+    `method(questions, lab, threshold)` returns traces, as the searching methods of `METHODS` do;
+    `dev` holds each dataset's questions with their lab; at the threshold `never` no search is made.
+    With one search at most, searches a question are the gate's retrieval rate, and
+    `gate.calibrate` picks from these points as it does from the gate's. Taught in chapter 06.
+    """
+
+    def run(tau):
+        return [trace for questions, lab in dev for trace in method(questions, lab, tau)]
+
+    points = []
+    for tau in spread(run(never)):
+        traces = run(tau)
+        right = [acc(t.answer, t.question.answers) for t in traces]
+        searches = [t.retrievals for t in traces]
+        points.append(Point(tau, float(np.mean(searches)), float(np.mean(right))))
+    return points
 
 
-def load(folder: str | Path) -> dict[str, float]:
-    """The thresholds that `save` wrote; none where it never did."""
+def save(folder: str | Path, sweeps: dict[str, list[Point]]) -> None:
+    """Write each method's sweep beside the gate."""
+    plain = {name: [asdict(p) for p in points] for name, points in sweeps.items()}
+    (Path(folder) / FILE).write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def load(folder: str | Path) -> dict[str, list[Point]]:
+    """The sweeps that `save` wrote; none where it never did."""
     path = Path(folder) / FILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    plain = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {name: [Point(**p) for p in points] for name, points in plain.items()}

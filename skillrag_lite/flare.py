@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import retrieve
+from .attended import words
 from .data import Question
 from .generation import ANSWER, Generation
 from .loop import BUDGET
@@ -21,7 +22,7 @@ class Flare:
     """FLARE's two thresholds on a token's probability."""
 
     theta: float = 0.8  # any token below it triggers a search (the paper's, 2WikiMultihopQA)
-    mask: float = 0.4  # tokens below it are left out of the query (the paper's beta)
+    mask: float = 0.4  # words with a token below it are left out of the query (the paper's beta)
 
 
 def run(questions: list[Question], backbone, retriever, config: Flare = Flare(),
@@ -31,7 +32,7 @@ def run(questions: list[Question], backbone, retriever, config: Flare = Flare(),
     The closed-book reply is the first look-ahead. The paper searches once before it; here, as in
     the baseline of the Skill-RAG authors, the trigger decides about every search, so that its
     retrieval rate can be calibrated. The first open sentence with a doubtful token, less its
-    improbable tokens, is the query. The reply is written again from there on, with the passages:
+    improbable words, is the query. The reply is written again from there on, with the passages:
     its first sentence stands without a second look, the rest is the next look-ahead. The answer
     line counts as the last sentence; a batch of answer lines is asked for apart from the others.
 
@@ -106,7 +107,12 @@ def look_ahead(draft: Generation, settled: int, theta: float):
 
 
 def query(draft: Generation, span: tuple[int, int], mask: float) -> str:
-    """The sentence without its tokens of p < mask; empty where no word to search for is left."""
-    pairs = zip(draft.tokens[slice(*span)], draft.logprobs[slice(*span)], strict=True)
-    kept = "".join(token for token, logprob in pairs if np.exp(logprob) >= mask)
+    """The sentence without its words that hold a token of p < mask; empty where none is left.
+
+    The paper masks tokens. A word is several of them here, and a masked one would leave a stump,
+    which finds nothing.
+    """
+    tokens, probabilities = draft.tokens[slice(*span)], np.exp(draft.logprobs[slice(*span)])
+    sure = [word for word in words(tokens) if probabilities[word.start : word.stop].min() >= mask]
+    kept = "".join(token for word in sure for token in tokens[word.start : word.stop])
     return " ".join(kept.split()) if retrieve.tokens(kept) else ""

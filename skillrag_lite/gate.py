@@ -12,7 +12,7 @@ from .probe import Probe, ProbeConfig, config_of, stack
 
 @dataclass(frozen=True)
 class Point:
-    """One threshold's outcome on a set of questions: its retrieval rate and its accuracy."""
+    """One threshold's outcome on a set of questions: searches a question, and accuracy."""
 
     tau: float
     retrieval_rate: float

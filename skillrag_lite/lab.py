@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -21,15 +21,19 @@ RUNS = ROOT / "runs"  # a reader's own store and indexes; not tracked
 
 @dataclass(frozen=True)
 class Lab:
-    """A profile's backbone behind its store, and a retriever over one corpus."""
+    """A profile's backbone behind its store, and a retriever over one corpus.
+
+    `trained` is the folder of the gate, classifiers and thresholds that go with them.
+    """
 
     backbone: Recorder
     retriever: BM25
+    trained: Path
 
     @property
     def gate(self) -> Gate:
-        """The gate that was trained on the Atlas with this profile."""
-        return Gate.load(RECORDINGS / self.backbone.profile.name)
+        """The gate that was trained for this profile, on the Atlas or on the benchmarks."""
+        return Gate.load(self.trained)
 
     def run(self, questions: list[Question], router: str = "score") -> list[Trace]:
         """Answer the questions by the full loop."""
@@ -54,7 +58,18 @@ def open_recorder(profile: str, mode: str = "replay", load: Callable | None = No
 
 def open_lab(profile: str = "pocket", dataset: str = "atlas", mode: str = "replay") -> Lab:
     """A lab for one profile and one dataset's corpus."""
-    return Lab(open_recorder(profile, mode), BM25(data.corpus(dataset)))
+    return Lab(open_recorder(profile, mode), BM25(data.corpus(dataset)), trained(profile, dataset))
+
+
+def trained(profile: str, dataset: str = "atlas") -> Path:
+    """The folder of what was trained for a profile: the committed one, or one of the reader's.
+
+    The five benchmarks share one, whose training saw the in-domain ones of them.
+    """
+    committed = RECORDINGS / profile
+    if dataset == "atlas":
+        return committed if committed.is_dir() else RUNS / profile / "atlas"
+    return RUNS / profile / "benchmarks"
 
 
 _open_once = cache(open_lab)
@@ -70,5 +85,5 @@ def ask(question: str, profile: str = "pocket", corpus: list[Passage] | None = N
     """
     lab = _open_once(profile, mode=mode)
     if corpus is not None:
-        lab = Lab(lab.backbone, BM25(corpus))
+        lab = replace(lab, retriever=BM25(corpus))
     return lab.run([Question(id="ask", question=question, answers=())])[0]

@@ -78,12 +78,14 @@ def gated_rounds(questions: list[Question], backbone, retriever, gate, mend: Cal
     return [Trace(q, tuple(paths[i]), ended[i]) for i, q in enumerate(questions)]
 
 
+def case(question: Question, failed: Round) -> Case:
+    """What router and skills get to see of a round that failed."""
+    return Case(question.question, failed.generation, failed.passages)
+
+
 def _mend(questions, paths, failed, backbone, router, exit):
     """Diagnose the failed questions, and let each one's skill write its next query."""
-    cases = {
-        i: Case(questions[i].question, paths[i][-1].generation, paths[i][-1].passages)
-        for i in failed
-    }
+    cases = {i: case(questions[i], paths[i][-1]) for i in failed}
     route = router if callable(router) else ROUTERS[router]
     for i, diagnosis in zip(failed, route(backbone, list(cases.values())), strict=True):
         _note(paths[i], diagnosis.usage, label=diagnosis.label, diagnosis=diagnosis.sentence)

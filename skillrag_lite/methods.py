@@ -4,95 +4,94 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from . import calibration, dragin, flare, loop, probing_rag, training
+from . import adaptive_rag, calibration, dragin, flare, loop, probing_rag, training
+from .classifier import Classifier
 from .data import Question
-from .lab import RECORDINGS, Lab
+from .gate import calibrate
+from .lab import Lab, trained
 from .probe_router import ProbeRouter
-from .prompts import QA, answer_prompt
-from .trace import Round, Trace
+from .trace import Trace, once
 
-ROUTER = "router.npz"
+ROUTER, ADAPTIVE = "router.npz", "adaptive_rag.npz"
 
 
 def no_retrieval(questions: list[Question], lab: Lab) -> list[Trace]:
     """Answer once, without passages."""
-    replies = training.closed_book(questions, lab.backbone)
-    asked = zip(questions, replies, strict=True)
-    return [_once(question, None, (), reply) for question, reply in asked]
+    return list(map(once, questions, training.closed_book(questions, lab.backbone)))
 
 
 def single_step(questions: list[Question], lab: Lab) -> list[Trace]:
     """Search once with the question, and answer with what is found."""
-    found = lab.retriever.search([q.question for q in questions])
-    prompts = [answer_prompt(q.question, f) for q, f in zip(questions, found, strict=True)]
-    asked = zip(questions, found, lab.backbone.generate(prompts, QA), strict=True)
-    return [_once(question, question.question, tuple(f), reply) for question, f, reply in asked]
-
-
-def _once(question, query, passages, reply) -> Trace:
-    """The trace of a method that asks once and decides nothing."""
-    return Trace(question, (Round(query, passages, reply, 0.0, (), reply.usage),), "budget")
+    return adaptive_rag.single_step(questions, lab.backbone, lab.retriever)
 
 
 def with_flare(questions: list[Question], lab: Lab, threshold: float | None = None) -> list[Trace]:
-    """FLARE; `threshold` is its theta: without one the profile's calibrated, or the paper's."""
+    """FLARE; `threshold` is its theta: without one the calibrated theta, or the paper's."""
     theta = _calibrated(lab, "flare", flare.Flare.theta) if threshold is None else threshold
     return flare.run(questions, lab.backbone, lab.retriever, flare.Flare(theta=theta))
 
 
 def with_dragin(questions: list[Question], lab: Lab, threshold: float | None = None) -> list[Trace]:
-    """DRAGIN; `threshold` is minus its theta: without one the profile's, or minus the paper's."""
+    """DRAGIN; `threshold` is minus its theta: without one the calibrated, or minus the paper's."""
     if threshold is None:
         threshold = _calibrated(lab, "dragin", -dragin.Dragin.theta)
     return dragin.run(questions, lab.backbone, lab.retriever, dragin.Dragin(theta=-threshold))
 
 
+def with_adaptive_rag(questions: list[Question], lab: Lab) -> list[Trace]:
+    """Adaptive-RAG, with the classifier that was trained with the gate."""
+    classifier = Classifier.load(lab.trained / ADAPTIVE)
+    return adaptive_rag.run(questions, lab.backbone, lab.retriever, classifier)
+
+
 def with_probing_rag(questions: list[Question], lab: Lab,
                      threshold: float | None = None) -> list[Trace]:  # fmt: skip
-    """Probing-RAG; `threshold` is the gate's tau: without one, that which came with it."""
-    return probing_rag.run(questions, lab.backbone, lab.retriever, _gate(lab, threshold))
+    """Probing-RAG; `threshold` is the gate's tau: without one the calibrated, or the gate's own."""
+    gate = _gate(lab, "probing_rag", threshold)
+    return probing_rag.run(questions, lab.backbone, lab.retriever, gate)
 
 
 def with_skill_rag(questions: list[Question], lab: Lab, threshold: float | None = None,
                    router: str = "score", exit: bool = True) -> list[Trace]:  # fmt: skip
-    """Skill-RAG; `threshold` is the gate's tau: without one, that which came with it.
+    """Skill-RAG; `threshold` is the gate's tau: without one the calibrated, or the gate's own.
 
-    `router` is a name of ROUTERS, or `probe`: the one that was trained with this profile.
+    `router` is a name of ROUTERS, or `probe`: the one that was trained on the Atlas.
     """
-    gate = _gate(lab, threshold)
+    gate = _gate(lab, "skill_rag", threshold)
     if router == "probe":
-        router = ProbeRouter.load(RECORDINGS / lab.backbone.profile.name / ROUTER)
+        router = ProbeRouter.load(trained(lab.backbone.profile.name) / ROUTER)
     return loop.run(questions, lab.backbone, lab.retriever, gate, router, exit=exit)
 
 
-def _calibrated(lab, name, papers):
-    return calibration.load(RECORDINGS / lab.backbone.profile.name).get(name, papers)
+def _calibrated(lab, name, default):
+    points = calibration.load(lab.trained).get(name)
+    return calibrate(points) if points else default
 
 
-def _gate(lab, threshold):
-    return lab.gate if threshold is None else replace(lab.gate, tau=threshold)
+def _gate(lab, name, threshold):
+    gate = lab.gate
+    tau = _calibrated(lab, name, gate.tau) if threshold is None else threshold
+    return replace(gate, tau=tau)
 
 
-METHODS = {
-    "no_retrieval": no_retrieval,
-    "single_step": single_step,
+UNTRAINED = {"no_retrieval": no_retrieval, "single_step": single_step}
+METHODS = UNTRAINED | {
     "flare": with_flare,
     "dragin": with_dragin,
+    "adaptive_rag": with_adaptive_rag,
     "probing_rag": with_probing_rag,
     "skill_rag": with_skill_rag,
+    "skill_rag_probe": partial(with_skill_rag, router="probe"),
     "skill_rag_no_exit": partial(with_skill_rag, exit=False),
 }
-ROUTED = ("skill_rag", "skill_rag_no_exit")
+# The methods with a threshold of their own, and where it never lets them search.
+NEVER = {"flare": 0.0, "dragin": float("-inf"), "probing_rag": 0.0, "skill_rag": 0.0}
 
 
-def choose(names: str, router: str = "score") -> dict[str, Callable]:
-    """Methods by their names, separated by commas, or `all`; `router` is for those that route.
-
-    Raises ValueError with the names that there are.
-    """
+def choose(names: str) -> dict[str, Callable]:
+    """Methods by their names, separated by commas, or `all`. Raises ValueError with the names."""
     chosen = list(METHODS) if names == "all" else names.split(",")
     for name in chosen:
         if name not in METHODS:
             raise ValueError(f"there is no method {name!r}: choose from {', '.join(METHODS)}")
-    table = METHODS | {name: partial(METHODS[name], router=router) for name in ROUTED}
-    return {name: table[name] for name in chosen}
+    return {name: METHODS[name] for name in chosen}

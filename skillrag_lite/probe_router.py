@@ -12,6 +12,7 @@ from .probe import stack
 from .router import Diagnosis
 from .scores import acc
 from .skills import LABELS, Case
+from .trace import Trace
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,17 @@ def failures(questions: list[Question], replies: list[Generation]) -> tuple[np.n
     failed = [
         (reply, question.failure)
         for question, reply in zip(questions, replies, strict=True)
-        if question.failure in LABELS and not acc(reply.answer, question.answers)
+        if _failed(question, reply.answer)
     ]
     if not failed:
         raise ValueError("no question with a certified failure type was answered wrongly")
     return stack([reply for reply, _ in failed]), [label for _, label in failed]
+
+
+def certified(traces: list[Trace]) -> list[Trace]:
+    """The traces of single-step retrieval that failed, of questions with a certified type."""
+    return [trace for trace in traces if _failed(trace.question, trace.answer)]
+
+
+def _failed(question, answer):
+    return question.failure in LABELS and not acc(answer, question.answers)

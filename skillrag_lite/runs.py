@@ -6,81 +6,89 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from . import calibration, data, loop, probe_router, training
+from . import adaptive_rag, calibration, data, loop, training
 from .data import Question
-from .gate import Gate, calibrate
+from .generation import POOLS
 from .lab import RECORDINGS, ROOT, Lab, open_lab
-from .methods import METHODS, ROUTER, choose, no_retrieval, single_step
+from .methods import METHODS, UNTRAINED, choose, no_retrieval, single_step
+from .preparation import Part, parts, prepare
+from .probe_router import certified
+from .router import ROUTERS
 from .show import score_row, table
+from .skills import SKILLS, write_queries
 from .trace import Trace
 
 RESULTS = ROOT / "results"
 CHUNK = 64  # questions between two steps of the progress bar: two full batches of most profiles
 SEED = 0  # of the bootstrap; all else in a run is greedy
-# the threshold at which a method that is calibrated here never searches
-NEVER = {"flare": 0.0, "dragin": float("-inf")}
 
 
 def record(profile: str, n: int | None = None) -> None:
-    """Record a profile on the Atlas: both conditions on all splits, the loop on test.
+    """Record a profile on the Atlas: all that the book replays, and all that is trained for it.
 
     Resumes where an earlier run stopped. Writes recordings/<profile>.sqlite, which holds exactly
-    the replies that the book replays, and the gate that was trained on them with the thresholds
-    that were chosen beside it. With `n`, only a sample is recorded: both conditions of the first n
-    questions of each split.
+    the replies that the chapters ask for, and recordings/<profile>/. With `n`, only a sample is
+    recorded: both conditions of the first n questions of each split.
     """
-    lab = open_lab(profile, mode="auto")
     splits = {name: data.load("atlas", name)[:n] for name in data.SPLITS}
-    answered = {}
-    for name, questions in splits.items():
-        print(f"{name}: {len(questions)} questions, closed book and single step", flush=True)
-        answered[name] = training.examples(questions, lab.backbone, lab.retriever)
+    (RECORDINGS / profile).mkdir(parents=True, exist_ok=True)
+    lab = open_lab(profile, mode="auto")
+    part = Part(lab, splits["train"], splits["dev"])
     if n is None:
-        _gate_and_loop(profile, lab, splits, answered)
+        prepare([part])
     path = RECORDINGS / f"{profile}.sqlite"
-    lab.backbone.store.export(path, lab.backbone.seen)
-    size = path.stat().st_size / 1e6
-    print(f"{path.name}: {len(lab.backbone.seen)} replies, {size:.1f} MB")
+    kept = _replayed(part, splits["test"], whole=n is None)
+    lab.backbone.store.export(path, kept)
+    print(f"{path.name}: {len(kept)} replies, {path.stat().st_size / 1e6:.1f} MB")
 
 
-def _gate_and_loop(profile, lab, splits, answered) -> None:
-    print("training the gate", flush=True)
-    train, dev = answered["train"], answered["dev"]
-    gate = training.train_gate(train, dev)
-    gate.save(RECORDINGS / profile)
-    gate = Gate.load(RECORDINGS / profile)  # as a reader will have it
-    router = probe_router.train(train.questions, train.retrieved, dev.questions, dev.retrieved)
-    router.save(RECORDINGS / profile / ROUTER)
-    print("dev: the thresholds of the other methods", flush=True)
-    calibration.save(RECORDINGS / profile, chosen_thresholds(splits["dev"], lab))
-    print("test: the full loop", flush=True)
-    loop.run(splits["test"], lab.backbone, lab.retriever, gate)
+def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[str, ...]]:
+    """The keys of all that the chapters ask for, with the pools of states that they look at."""
+    lab = part.lab
+
+    def conditions():
+        for questions in (part.train, part.dev, test):
+            training.examples(questions, lab.backbone, lab.retriever)
+
+    def labels():
+        part.silver("train"), part.silver("dev")
+
+    def tests():
+        for questions in (part.train, part.dev):
+            adaptive_rag.read(questions, lab.backbone)
+        for name, method in METHODS.items():
+            _run(name, method, test, lab)
+        lab.run(test)
+        cases = [loop.case(t.question, t.rounds[0]) for t in certified(single_step(test, lab))]
+        for route in ROUTERS.values():
+            route(lab.backbone, cases)
+        for skill in SKILLS:
+            write_queries(lab.backbone, [skill] * len(cases), cases)
+
+    kept = {}
+    for ask, pools in ((conditions, POOLS), (labels, ()), (tests, ("all",)))[: 3 if whole else 1]:
+        lab.backbone.seen.clear()
+        ask()
+        kept = dict.fromkeys(lab.backbone.seen, pools) | kept
+    return kept
 
 
-def chosen_thresholds(dev: list[Question], lab: Lab) -> dict[str, float]:
-    """The threshold of each method that has one beside the gate, chosen on dev by one rule."""
-    chosen = {}
-    for name, never in NEVER.items():
-        values = calibration.spread(METHODS[name](dev, lab, never))
-        chosen[name] = calibrate(calibration.thresholds(METHODS[name], dev, lab, values))
-    return chosen
-
-
-def compare(profile: str, dataset: str, split: str, methods: str, router: str,
-            n: int | None = None) -> str:  # fmt: skip
+def compare(profile: str, dataset: str, split: str, methods: str, n: int | None = None) -> str:
     """The chosen methods on one split: a table of scores, and results/<dataset>/<profile>.json.
 
-    Every method shares what another one asked before it. A file of an earlier run is replaced.
+    What the methods need is trained and chosen first, where it is not there yet. Every method
+    shares what another one asked before it. A file of an earlier run is replaced.
     """
-    chosen = choose(methods, router)
+    chosen = choose(methods)
     lab = open_lab(profile, dataset, mode="auto")
     questions = data.load(dataset, split)[:n]
+    if not chosen.keys() <= UNTRAINED.keys() and not (lab.trained / calibration.FILE).is_file():
+        prepare(parts(profile, dataset))
     rows = [score_row(name, _run(name, method, questions, lab)) for name, method in chosen.items()]
     command = f"python -m skillrag_lite run --profile {profile} --dataset {dataset} "
-    command += f"--split {split} --methods {methods} --router {router}"
+    command += f"--split {split} --methods {methods}"
     path = _write(dataset, lab, rows, command if n is None else f"{command} --n {n}")
-    title = f"{dataset} {split}, {profile}, gate trained on the Atlas"
-    return f"{title}\n{table(rows)}\nwritten: {path}"
+    return f"{dataset} {split}, {profile}\n{table(rows)}\nwritten: {path}"
 
 
 def _run(name, method, questions, lab) -> list[Trace]:

@@ -65,6 +65,18 @@ def unpack(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     return data, states
 
 
+def thin(body: bytes, pools) -> bytes:
+    """The packed row with the states of these pools only, bit for bit as they were."""
+    text, _, rest = zlib.decompress(body).partition(b"\0")
+    head, blobs = json.loads(text), []
+    for pool, layers, width, bits in head["states"]:
+        size = layers * width * bits // 8 + (4 * layers if bits == 8 else 0)
+        blobs, rest = blobs + [rest[:size]] * (pool in pools), rest[size:]
+    head["states"] = [row for row in head["states"] if row[0] in pools]
+    text = json.dumps(head, ensure_ascii=False).encode()
+    return zlib.compress(text + b"\0" + b"".join(blobs), 9)
+
+
 class Store:
     """One SQLite file of checksummed rows; several processes may write to it at once.
 
@@ -134,17 +146,23 @@ class Store:
         """Every key, sorted."""
         return [k for (k,) in self._db.execute("SELECT key FROM rows ORDER BY key")]
 
-    def export(self, path: str | Path, keys) -> None:
-        """Copy these rows into a new file that needs no log beside it: a recording."""
+    def export(self, path: str | Path, kept: dict[str, tuple[str, ...]]) -> None:
+        """Copy rows into a new file that needs no log beside it: a recording.
+
+        `kept` maps their keys to the pools whose states are copied with them.
+        """
         path = Path(path)
         path.unlink(missing_ok=True)
-        copy = Store(path, self.bits)
-        marks = [(key,) for key in sorted(keys)]
-        rows = [self._db.execute("SELECT * FROM rows WHERE key = ?", m).fetchone() for m in marks]
-        with copy._db:
-            copy._db.executemany("INSERT INTO rows VALUES (?, ?, ?)", rows)
-        copy._db.execute("PRAGMA journal_mode=DELETE")
-        copy._db.execute("VACUUM")
+        copy = sqlite3.connect(path)
+        copy.execute("PRAGMA page_size=1024")  # a row ends within a page: larger ones waste more
+        rows = []
+        for key, pools in sorted(kept.items()):
+            [body] = self._db.execute("SELECT body FROM rows WHERE key = ?", (key,)).fetchone()
+            body = thin(body, pools)
+            rows.append((key, body, hashlib.sha256(body).digest()))
+        with copy:
+            copy.execute(SCHEMA)
+            copy.executemany("INSERT INTO rows VALUES (?, ?, ?)", rows)
         copy.close()
 
     def close(self) -> None:

@@ -92,3 +92,9 @@ class Trace:
 
     def _repr_html_(self) -> str:
         return card.as_html(self)
+
+
+def once(question: Question, reply: Generation, query: str | None = None,
+         passages: tuple[Passage, ...] = (), stopped_by: str = "budget") -> Trace:  # fmt: skip
+    """The trace of a method that answers once and has no gate to look at the answer."""
+    return Trace(question, (Round(query, passages, reply, 0.0, (), reply.usage),), stopped_by)

@@ -5,6 +5,8 @@ import os
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
@@ -86,10 +88,11 @@ def reply(answer: str, reasoning: str = "", confidence: float = 0.5, **how) -> G
     return Generation(**given)
 
 
+@dataclass(frozen=True)
 class FakeGate:
     """A gate that finds its confidence written in the state."""
 
-    tau = 0.5
+    tau: float = 0.5
 
     def read(self, generations):
         return np.stack([g.states["all"][:, 0] for g in generations])

@@ -22,7 +22,6 @@ def answered(monkeypatch, tmp_path):
     """A lab whose model is sure of everything once it has passages."""
     monkeypatch.setattr(lab, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(lab, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(methods, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(runs, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(lab.Gate, "load", lambda folder: FakeGate())
 
@@ -31,10 +30,14 @@ def answered(monkeypatch, tmp_path):
 
     def opened(profile="pocket", dataset="atlas", mode="auto"):
         recorder = lab.open_recorder(profile, mode, load=lambda _: FakeBackbone(script))
-        return lab.Lab(recorder, BM25(CORPUS))
+        return lab.Lab(recorder, BM25(CORPUS), tmp_path / "trained")
 
     monkeypatch.setattr(lab, "_open_once", opened)
     monkeypatch.setattr(runs, "open_lab", opened)
+    monkeypatch.setattr(runs, "prepare", lambda parts: prepared.extend(parts))
+    monkeypatch.setattr(runs, "parts", lambda *named: [named])
+    prepared = []
+    return prepared
 
 
 def test_ask_returns_a_trace(answered):
@@ -83,7 +86,7 @@ def test_auto_mode_starts_from_the_recordings_and_leaves_them_alone(answered):
     source = Store(lab.RUNS / "source.sqlite")
     source.put({"k": reply("recorded")})
     lab.RECORDINGS.mkdir(exist_ok=True)
-    source.export(lab.RECORDINGS / "pocket.sqlite", ["k"])
+    source.export(lab.RECORDINGS / "pocket.sqlite", {"k": ("all",)})
     before = (lab.RECORDINGS / "pocket.sqlite").read_bytes()
     recorder = lab.open_recorder("pocket", "auto")
     assert isinstance(recorder, Recorder) and recorder.profile == profile
@@ -107,7 +110,8 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     command = ["run", "--methods", "single_step,probing_rag,flare", "--n", "70"]
     assert cli.main(command) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("atlas test, pocket, gate trained on the Atlas\nmethod ")
+    assert shown.out.startswith("atlas test, pocket\nmethod ")
+    assert answered == [("pocket", "atlas")]  # prepared, as two of the three need
     assert "70/70" in shown.err and "probing_rag" in shown.err  # a bar a method
     path = tmp_path / "results" / "atlas" / "pocket.json"
     written = json.loads(path.read_text("utf-8"))
@@ -122,6 +126,11 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     path.unlink()
     assert cli.main(written["made_by"].split()[3:]) == 0  # the command that it names
     assert json.loads(path.read_text("utf-8")) == written
+
+
+def test_what_needs_no_training_is_not_prepared(answered, capsys):
+    assert cli.main(["run", "--methods", "no_retrieval,single_step", "--n", "2"]) == 0
+    assert answered == []
 
 
 def test_a_run_in_parts_is_the_run(answered, monkeypatch):

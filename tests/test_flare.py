@@ -166,6 +166,14 @@ def test_an_empty_query_becomes_the_question(words):
     assert trace.rounds[1].query == QUESTIONS[0].question
 
 
+def test_a_word_is_masked_whole():
+    draft = reply(
+        "", "", tokens=(" the", " Dan", "ube", " River"), logprobs=(0.0, -2.0, 0.0, 0.0),
+        answer_start=4,
+    )  # fmt: skip
+    assert flare.query(draft, (0, 4), 0.4) == "the River"
+
+
 def test_initials_and_titles_end_no_sentence():
     draft = said("It was J. R. Smith and Dr. Who. They met in 1814. So", "x")
     texts = ["".join(draft.tokens[a:b]).strip() for a, b in flare.sentences(draft)]

@@ -110,11 +110,8 @@ def test_it_stands_in_the_loop_where_a_named_router_does(trained, label, monkeyp
             written.append(name)
         return reply(f"{name} query") if name else failed(label)
 
-    class Gate(FakeGate):
-        tau = 100.0
-
     corpus = BM25([Passage("p", "Seine", "The Seine flows through Paris.")])
-    (trace,) = loop.run([asked(label)], FakeBackbone(script), corpus, Gate(), "probe")
+    (trace,) = loop.run([asked(label)], FakeBackbone(script), corpus, FakeGate(100.0), "probe")
     assert trace.rounds[1].label == label
     if label == EXIT:
         assert trace.stopped_by == "exit" and trace.usage.calls == 2 and not written

@@ -12,7 +12,7 @@ import pytest
 from conftest import FakeBackbone, reply, tiny_profile
 
 from skillrag_lite.attended import Attended
-from skillrag_lite.generation import Decoding, Scored, Usage
+from skillrag_lite.generation import POOLS, Decoding, Scored, Usage
 from skillrag_lite.prompts import QA, Prompt
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.store import Store, StoreError, key
@@ -154,7 +154,7 @@ def test_a_replay_never_loads_a_model_and_a_miss_says_how_to_record(store, tmp_p
     Recorder(PROFILE, store, load=lambda _: FakeBackbone(lambda p: reply(p.ask))).generate(
         PROMPTS[:2], QA
     )
-    store.export(tmp_path / "recording.sqlite", store.keys())
+    store.export(tmp_path / "recording.sqlite", dict.fromkeys(store.keys(), POOLS))
     recording = Store(tmp_path / "recording.sqlite", readonly=True)
     replay = Recorder(PROFILE, recording, "replay", load=load)
     assert [r.answer for r in replay.generate(PROMPTS[:2], QA)] == ["question 0", "question 1"]
@@ -171,11 +171,24 @@ def test_an_export_holds_the_asked_rows_in_one_file_with_the_same_bytes_each_tim
     store.put({name: reply(name, states={"all": np.eye(3)}) for name in "abc"})
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        store.export(tmp_path / folder / "r.sqlite", ["c", "a"])
+        store.export(tmp_path / folder / "r.sqlite", {"c": ("all",), "a": ("all",)})
         assert os.listdir(tmp_path / folder) == ["r.sqlite"]
     one, two = (tmp_path / f / "r.sqlite" for f in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
     assert Store(one, readonly=True).keys() == ["a", "c"]
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_an_export_keeps_the_wanted_pools_bit_for_bit(tmp_path, bits):
+    whole = Store(tmp_path / "whole.sqlite", bits)
+    states = {pool: np.random.default_rng(i).normal(size=(2, 5)) for i, pool in enumerate(POOLS)}
+    whole.put({"a": reply("a", states=states), "b": Scored((-1.0,), Usage(1))})
+    whole.export(tmp_path / "r.sqlite", {"a": ("last", "answer"), "b": ()})
+    copy, before = Store(tmp_path / "r.sqlite", bits, readonly=True), whole.get("a").states
+    assert copy.get("a") == whole.get("a") and copy.get("b") == whole.get("b")
+    now = copy.get("a").states
+    assert set(now) == {"last", "answer"}
+    assert all(np.array_equal(now[pool], before[pool]) for pool in now)
 
 
 WRITER = """

@@ -1,0 +1,82 @@
+"""Before a test split is touched: gate, router, classifier and thresholds, from train and dev."""
+
+from dataclasses import dataclass
+
+from . import adaptive_rag, calibration, data, probe_router, training
+from .data import Question
+from .lab import Lab, open_lab
+from .methods import ADAPTIVE, METHODS, NEVER, ROUTER
+from .probe import stack
+from .skills import LABELS
+from .training import Examples
+
+TRAIN, DEV = 150, 60  # questions of each dataset, where not all of them are taken
+BIAS = {"nq": adaptive_rag.B, "triviaqa": adaptive_rag.B, "hotpotqa": adaptive_rag.C}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A dataset's share: a lab over its corpus, its questions, and Adaptive-RAG's bias label."""
+
+    lab: Lab
+    train: list[Question]
+    dev: list[Question]
+    bias: str | None = None
+
+    def answered(self, split: str) -> Examples:
+        """The split's questions under both conditions."""
+        return training.examples(getattr(self, split), self.lab.backbone, self.lab.retriever)
+
+    def silver(self, split: str) -> list[str]:
+        """Adaptive-RAG's label of each of the split's questions."""
+        seen = self.answered(split)
+        return adaptive_rag.label(
+            seen.questions, seen.closed, seen.retrieved, self.lab.backbone, self.lab.retriever,
+            self.bias,
+        )  # fmt: skip
+
+
+def parts(profile: str, dataset: str) -> list[Part]:
+    """What a run on that dataset is prepared with: the Atlas itself, or the in-domain benchmarks.
+
+    No out-of-domain set trains a probe or moves a threshold (Skill-RAG v2 §4.1).
+    """
+    names = ("atlas",) if dataset == "atlas" else data.IN_DOMAIN
+    return [
+        Part(open_lab(profile, name, "auto"), data.load(name, "train")[:TRAIN],
+             data.load(name, "dev")[:DEV], BIAS.get(name))
+        for name in names
+    ]  # fmt: skip
+
+
+def prepare(parts: list[Part]) -> None:
+    """Train the gate, the probe router and Adaptive-RAG's classifier, and sweep the thresholds.
+
+    Writes all of it into the labs' `trained` folder. A router is trained where the train questions
+    have certified failure types: on the Atlas. Resumes where an earlier run stopped.
+    """
+    folder = parts[0].lab.trained
+    print("train and dev: closed book and single step", flush=True)
+    train, dev = (_all([part.answered(split) for part in parts]) for split in ("train", "dev"))
+    training.train_gate(train, dev).save(folder)
+    if any(q.failure in LABELS for q in train.questions):
+        router = probe_router.train(train.questions, train.retrieved, dev.questions, dev.retrieved)
+        router.save(folder / ROUTER)
+    print("train and dev: the cheapest strategy that answers each question", flush=True)
+    adaptive_rag.train(*_looks(parts, "train"), *_looks(parts, "dev")).save(folder / ADAPTIVE)
+    print("dev: the thresholds", flush=True)
+    asked = [(part.dev, part.lab) for part in parts]
+    sweeps = {name: calibration.sweep(METHODS[name], asked, no) for name, no in NEVER.items()}
+    calibration.save(folder, sweeps)
+
+
+def _all(each: list[Examples]) -> Examples:
+    """The datasets' examples as one."""
+    lists = ((e.questions, e.closed, e.retrieved) for e in each)
+    return Examples(*(sum(parts, []) for parts in zip(*lists, strict=True)))
+
+
+def _looks(parts, split):
+    """Question states and silver labels of all parts."""
+    looks = [look for p in parts for look in adaptive_rag.read(getattr(p, split), p.lab.backbone)]
+    return stack(looks), [label for part in parts for label in part.silver(split)]

@@ -1,0 +1,147 @@
+"""What is trained and chosen before test, with a scripted model: nothing of test is ever seen."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from conftest import FakeBackbone, reply, tiny_profile
+
+from skillrag_lite import adaptive_rag, calibration, data, lab, methods, preparation, runs
+from skillrag_lite.attended import Attended
+from skillrag_lite.gate import Gate
+from skillrag_lite.generation import Usage
+from skillrag_lite.lab import Lab
+from skillrag_lite.preparation import Part, prepare
+from skillrag_lite.prompts import question_block
+from skillrag_lite.recorder import Recorder
+from skillrag_lite.retrieve import BM25
+from skillrag_lite.skills import LABELS
+from skillrag_lite.store import Store
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Model(FakeBackbone):
+    """Right about a third of the questions, by a hash of the prompt; notes the questions asked."""
+
+    def __init__(self, golds):
+        super().__init__(self.write, lambda prompt, options: self.draw(prompt, 4), attend=self.look)
+        self.golds, self.seen = golds, set()
+
+    def draw(self, prompt, n):
+        return np.random.default_rng(int(digest(prompt.ask + prompt.lead)[:8], 16)).random(n)
+
+    def note(self, prompt):
+        question = prompt.ask.rsplit("\n\n", 1)[-1].partition("\nFailed reply:")[0]
+        self.seen.add(digest(question))
+        return question
+
+    def write(self, prompt):
+        values = self.draw(prompt, 9)
+        question = self.note(prompt)
+        right = values[0] < 0.35
+        states = np.array([values[1:5], values[5:9]], dtype=np.float32) + right
+        thought = list(self.golds.values())[int(values[8] * 999)]
+        return reply(self.golds[question] if right else "Rhine", thought, states={"all": states},
+                     tokens=(" a river", " it"), logprobs=(-float(values[8]), -0.01))  # fmt: skip
+
+    def look(self, prompt, said):
+        self.note(prompt)
+        received = tuple(self.draw(prompt, len(said.tokens)).round(4).tolist())
+        return Attended(received, (("Rhine",),) * len(said.tokens), Usage())
+
+
+@pytest.fixture
+def atlas(tmp_path, monkeypatch):
+    """A part of the Atlas's train and dev questions, with a scripted model."""
+    monkeypatch.setattr(methods, "trained", lambda profile: tmp_path)
+    questions = {split: data.load("atlas", split) for split in data.SPLITS}
+    golds = {question_block(q.question): q.answers[0] for qs in questions.values() for q in qs}
+    model = Model(golds)
+    recorder = Recorder(tiny_profile(), Store(tmp_path / "s.sqlite"), load=lambda _: model)
+    opened = Lab(recorder, BM25(data.corpus("atlas")), tmp_path)
+    return Part(opened, questions["train"][:60], questions["dev"][:25]), questions, model
+
+
+def test_all_is_trained_and_chosen_and_only_train_and_dev_are_seen(atlas, tmp_path):
+    part, questions, model = atlas
+    prepare([part])
+    hashes = {s: {digest(question_block(q.question)) for q in qs} for s, qs in questions.items()}
+    assert not hashes["dev"] & (hashes["test"] | hashes["train"])
+    asked = {digest(question_block(q.question)) for q in part.train + part.dev}
+    empty = {digest(question_block("N/A"))}  # what `score` sets the labels' likelihoods against
+    assert model.seen - empty == asked and not model.seen & hashes["test"]
+
+    assert 0 < Gate.load(tmp_path).tau < 1
+    sweeps = calibration.load(tmp_path)
+    assert set(sweeps) == set(methods.NEVER)
+    for points in sweeps.values():
+        assert points[0].retrieval_rate == 0 < points[-1].retrieval_rate
+    before = len(model.asked)
+    prepare([part])
+    assert len(model.asked) == before and calibration.load(tmp_path) == sweeps
+
+    test = questions["test"][:10]
+    traces = {name: method(test, part.lab) for name, method in methods.METHODS.items()}
+    assert {len(t) for t in traces.values()} == {10}
+    labels = {r.label for t in traces["skill_rag_probe"] for r in t.rounds}
+    assert labels & set(LABELS)
+
+
+def test_thresholds_see_dev_only(atlas, monkeypatch):
+    part, questions, model = atlas
+    prepare([part])
+    model.seen.clear()
+    part.lab.backbone.store._db.execute("DELETE FROM rows")
+    for name, never in methods.NEVER.items():
+        calibration.sweep(methods.METHODS[name], [(part.dev, part.lab)], never)
+    dev = {digest(question_block(q.question)) for q in part.dev}
+    assert model.seen - {digest(question_block("N/A"))} == dev
+
+
+def test_a_recording_holds_what_the_chapters_ask_for(atlas, tmp_path, monkeypatch):
+    part, questions, model = atlas
+    prepare([part])
+    kept = runs._replayed(part, questions["test"][:12], whole=True)
+    assert set(kept.values()) == {("all", "answer", "last"), (), ("all",)}
+    path = tmp_path / "r.sqlite"
+    part.lab.backbone.store.export(path, kept)
+    recorder = Recorder(tiny_profile(), Store(path, readonly=True), "replay")
+    replay = Part(Lab(recorder, part.lab.retriever, tmp_path), part.train, part.dev)
+    assert runs._replayed(replay, questions["test"][:12], whole=True) == kept
+    assert len(kept) < len(part.lab.backbone.store.keys())  # what only calibration asked stays out
+
+
+def test_a_benchmark_is_prepared_with_the_in_domain_sets_only(monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr(preparation, "open_lab", lambda *asked: opened.append(asked))
+    monkeypatch.setattr(
+        data, "load", lambda name, split: [f"{name} {split} {i}" for i in range(999)]
+    )
+    parts = preparation.parts("pocket", "musique")
+    assert opened == [("pocket", name, "auto") for name in ("nq", "triviaqa", "hotpotqa")]
+    assert [(len(p.train), len(p.dev)) for p in parts] == [(150, 60)] * 3
+    assert parts[2].train[149] == "hotpotqa train 149" and parts[0].dev[0] == "nq dev 0"
+    assert [p.bias for p in parts] == ["B", "B", "C"]
+    [atlas] = preparation.parts("laptop", "atlas")
+    assert atlas.bias is None and len(atlas.train) == 150
+    assert lab.trained("laptop", "musique") == lab.trained("laptop", "nq") != lab.trained("laptop")
+
+
+def test_the_dear_strategy_is_only_tried_where_the_cheap_ones_failed(monkeypatch):
+    asked = [data.Question(str(i), "?", ("x",), family="single") for i in range(3)]
+    none, single = [reply(a) for a in "xyy"], [reply(a) for a in "yxy"]
+    tried = []
+
+    def chain(questions, *_):
+        tried.extend(questions)
+        return [reply("x") for _ in questions]
+
+    monkeypatch.setattr(adaptive_rag.ircot, "run", chain)
+    assert adaptive_rag.label(asked, none, single, None, None) == ["A", "B", "C"]
+    assert tried == asked[2:]
+    monkeypatch.setattr(adaptive_rag.ircot, "run", lambda q, *_: [reply("y") for _ in q])
+    assert adaptive_rag.label(asked, none, single, None, None) == ["A", "B", "B"]
+    assert adaptive_rag.label(asked, none, single, None, None, bias="C") == ["A", "B", "C"]
