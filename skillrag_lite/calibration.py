@@ -16,7 +16,7 @@ from .trace import Trace
 FILE = "sweeps.json"
 
 
-def spread(traces: list[Trace], n: int = 7) -> list[float]:
+def spread(traces: list[Trace], n: int = 5) -> list[float]:
     """n thresholds, from one that never fires on these questions to one that always does.
 
     They are quantiles of what the trigger saw in the first round, so the traces must be of a run

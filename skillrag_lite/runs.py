@@ -1,15 +1,11 @@
 """Runs that leave something behind: the committed recordings, and tables of scores."""
 
-import json
-import subprocess
-from pathlib import Path
-
 from tqdm.auto import tqdm
 
-from . import adaptive_rag, calibration, data, loop, training
+from . import adaptive_rag, calibration, data, loop, results, training
 from .data import Question
 from .generation import POOLS
-from .lab import RECORDINGS, ROOT, Lab, open_lab
+from .lab import RECORDINGS, Lab, open_lab
 from .methods import METHODS, UNTRAINED, choose, no_retrieval, single_step
 from .preparation import Part, parts, prepare
 from .probe_router import certified
@@ -18,9 +14,7 @@ from .show import score_row, table
 from .skills import SKILLS, write_queries
 from .trace import Trace
 
-RESULTS = ROOT / "results"
 CHUNK = 64  # questions between two steps of the progress bar: two full batches of most profiles
-SEED = 0  # of the bootstrap; all else in a run is greedy
 
 
 def record(profile: str, n: int | None = None) -> None:
@@ -31,7 +25,8 @@ def record(profile: str, n: int | None = None) -> None:
     recorded: both conditions of the first n questions of each split.
     """
     splits = {name: data.load("atlas", name)[:n] for name in data.SPLITS}
-    (RECORDINGS / profile).mkdir(parents=True, exist_ok=True)
+    if n is None:
+        (RECORDINGS / profile).mkdir(parents=True, exist_ok=True)  # what is trained belongs there
     lab = open_lab(profile, mode="auto")
     part = Part(lab, splits["train"], splits["dev"])
     if n is None:
@@ -84,11 +79,14 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     questions = data.load(dataset, split)[:n]
     if not chosen.keys() <= UNTRAINED.keys() and not (lab.trained / calibration.FILE).is_file():
         prepare(parts(profile, dataset))
-    rows = [score_row(name, _run(name, method, questions, lab)) for name, method in chosen.items()]
+    rows = [
+        {"dataset": dataset, **score_row(name, _run(name, method, questions, lab))}
+        for name, method in chosen.items()
+    ]
     command = f"python -m skillrag_lite run --profile {profile} --dataset {dataset} "
-    command += f"--split {split} --methods {methods}"
-    path = _write(dataset, lab, rows, command if n is None else f"{command} --n {n}")
-    return f"{dataset} {split}, {profile}\n{table(rows)}\nwritten: {path}"
+    command += f"--split {split} --methods {methods}" + (f" --n {n}" if n else "")
+    path = results.write(dataset, lab.backbone.profile, rows, command)
+    return f"{split}, {profile}\n{table(rows)}\nwritten: {path}"
 
 
 def _run(name, method, questions, lab) -> list[Trace]:
@@ -99,38 +97,6 @@ def _run(name, method, questions, lab) -> list[Trace]:
             traces += method(questions[start : start + CHUNK], lab)
             bar.update(len(traces) - bar.n)
     return traces
-
-
-def _write(dataset, lab, rows, command) -> Path:
-    """Write a run's scores, and all that it takes to have them again."""
-    profile = lab.backbone.profile
-    facts = {
-        "profile": profile.name,
-        "model": profile.model,
-        "precision": profile.precision,
-        "seed": SEED,
-        "commit": _commit(),
-        "made_by": command,
-        "rows": [{"dataset": dataset, **_rounded(row)} for row in rows],
-    }
-    path = RESULTS / dataset / f"{profile.name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return path
-
-
-def _rounded(row: dict) -> dict:
-    return {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-
-
-def _commit() -> str:
-    """The commit that runs, marked where files differ from it; empty where git knows none."""
-    asked = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        said = subprocess.run(asked, cwd=ROOT, capture_output=True, encoding="utf-8")
-    except OSError:  # a run's scores are not lost because git is not there
-        return ""
-    return said.stdout.strip()
 
 
 def rows_of(lab: Lab, questions: list[Question], traces: list[Trace]) -> list[dict]:

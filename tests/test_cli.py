@@ -8,7 +8,7 @@ from conftest import FakeBackbone, FakeGate, reply
 
 import skillrag_lite
 from skillrag_lite import __main__ as cli
-from skillrag_lite import lab, methods, runs, show
+from skillrag_lite import lab, methods, results, runs, show
 from skillrag_lite.data import Passage, Question
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
@@ -22,7 +22,7 @@ def answered(monkeypatch, tmp_path):
     """A lab whose model is sure of everything once it has passages."""
     monkeypatch.setattr(lab, "RECORDINGS", tmp_path / "recordings")
     monkeypatch.setattr(lab, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(runs, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(lab.Gate, "load", lambda folder: FakeGate())
 
     def script(prompt):
@@ -110,7 +110,7 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     command = ["run", "--methods", "single_step,probing_rag,flare", "--n", "70"]
     assert cli.main(command) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("atlas test, pocket\nmethod ")
+    assert shown.out.startswith("test, pocket\ndataset  method ")
     assert answered == [("pocket", "atlas")]  # prepared, as two of the three need
     assert "70/70" in shown.err and "probing_rag" in shown.err  # a bar a method
     path = tmp_path / "results" / "atlas" / "pocket.json"
@@ -125,7 +125,19 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     assert {(row["dataset"], row["n"]) for row in written["rows"]} == {("atlas", 70)}
     path.unlink()
     assert cli.main(written["made_by"].split()[3:]) == 0  # the command that it names
-    assert json.loads(path.read_text("utf-8")) == written
+    assert json.loads(path.read_text("utf-8")) == written == results.read("atlas")["pocket"]
+
+
+def test_a_result_keeps_its_commit_until_its_numbers_change(answered, monkeypatch):
+    profile = lab.profiles.get("tiny")
+    for commit, rows in (("one", [{"acc": 1 / 3}]), ("two", [{"acc": 1 / 3}])):
+        monkeypatch.setattr(results, "_commit", lambda commit=commit: commit)
+        results.write("somewhere", profile, rows, "by hand", seed=1)
+    written = results.read("somewhere")
+    assert list(written) == ["tiny"] and written["tiny"]["commit"] == "one"
+    assert written["tiny"]["rows"] == [{"acc": 0.3333}] and written["tiny"]["seed"] == 1
+    results.write("somewhere", profile, [{"acc": 0.5}], "by hand")
+    assert results.read("somewhere")["tiny"]["commit"] == "two"
 
 
 def test_what_needs_no_training_is_not_prepared(answered, capsys):

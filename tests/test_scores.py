@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from skillrag_lite.scores import acc, acc_loose, auroc, bootstrap, ece, em, f1, normalise
+from skillrag_lite.scores import (
+    acc,
+    acc_loose,
+    auroc,
+    bootstrap,
+    ece,
+    em,
+    f1,
+    mcnemar,
+    normalise,
+)
 
 # Mostly words that collide, now and then any text at all.
 words = st.sampled_from(["the", "no", "not", "Elbe", "elbe.", "Saint-Denis", "café", "The The"])
@@ -154,3 +164,11 @@ def test_the_interval_of_an_auroc():
     assert auroc(labels, labels) == (1, 1, 1)
     with pytest.raises(ValueError, match="right and wrong"):
         auroc([1, 1], [0.2, 0.3])
+
+
+def test_mcnemar_counts_the_questions_on_which_two_methods_differ():
+    one, other = [1, 1, 1, 1, 1, 0, 0, 1], [0, 0, 0, 0, 0, 1, 0, 1]
+    # five against one: P(at most one of six) twice, by hand (1 + 6) * 2 / 64
+    assert mcnemar(one, other) == (5, 1, pytest.approx(14 / 64))
+    assert mcnemar(other, one) == (1, 5, pytest.approx(14 / 64))
+    assert mcnemar(one, one) == (0, 0, 1.0)
