@@ -10,6 +10,7 @@ from .skills import BEES, CHESS, LABELS, SAX, VIOLIN, Case, shots, situation
 
 DIAGNOSIS = Decoding(max_new_tokens=40, answer_tokens=10, mark="Label:", states=False)
 UNPARSED = "unparsed"
+OPTIONS = [f" {label}" for label in LABELS]
 
 INSTRUCTION = """A question was answered wrongly although a search had been made. Say in one line \
 why, then give one label:
@@ -52,7 +53,7 @@ _SHOTS = shots(INSTRUCTION, EXAMPLES, DIAGNOSIS.mark)
 _LABEL_SHOTS = tuple(
     (asked, f"{DIAGNOSIS.mark} {label}") for (asked, _), label in zip(_SHOTS, LABELS, strict=True)
 )
-_NOTHING = situation("N/A", "N/A", ())
+NOTHING = situation("N/A", "N/A", ())  # a case without content
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Diagnosis:
 
 def generate(backbone, cases: list[Case]) -> list[Diagnosis]:
     """Let the model write a diagnosis and a label (Skill-RAG v2 §3.2, appendix A.1)."""
-    prompts = [Prompt(_SHOTS, _asked(case)) for case in cases]
+    prompts = [Prompt(_SHOTS, case.shown) for case in cases]
     replies = backbone.generate(prompts, DIAGNOSIS)
     return [
         Diagnosis(r.answer if r.answer in LABELS else UNPARSED, r.reasoning, r.usage)
@@ -83,15 +84,15 @@ def score(backbone, cases: list[Case]) -> list[Diagnosis]:
     Each is set against its likelihood after an empty case, which a small model's liking for one
     label, and the labels' lengths, do not survive.
     """
-    lead, options = DIAGNOSIS.mark, [f" {label}" for label in LABELS]
-    prompts = [Prompt(_LABEL_SHOTS, _asked(case), lead) for case in cases]
-    empty, *scored = backbone.score([Prompt(_LABEL_SHOTS, _NOTHING, lead), *prompts], options)
+    prompts = [label_prompt(shown) for shown in (NOTHING, *(case.shown for case in cases))]
+    empty, *scored = backbone.score(prompts, OPTIONS)
     gains = np.array([s.logprobs for s in scored]) - np.array(empty.logprobs)  # (n, 4)
     return [Diagnosis(LABELS[row.argmax()], "", scored[i].usage) for i, row in enumerate(gains)]
 
 
-def _asked(case: Case) -> str:
-    return situation(case.question, case.reply.text, case.passages)
+def label_prompt(shown: str) -> Prompt:
+    """The prompt for what is shown of a case, whose reply is one of OPTIONS."""
+    return Prompt(_LABEL_SHOTS, shown, DIAGNOSIS.mark)
 
 
 ROUTERS = {"generate": generate, "score": score}

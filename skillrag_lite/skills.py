@@ -22,6 +22,11 @@ class Case:
     reply: Generation
     passages: tuple[Passage, ...]
 
+    @property
+    def shown(self) -> str:
+        """What a router or a skill gets to read of it."""
+        return situation(self.question, self.reply.text, self.passages)
+
 
 @dataclass(frozen=True)
 class Skill:
@@ -36,7 +41,7 @@ class Skill:
 
 
 def situation(question: str, reply: str, passages) -> str:
-    """What a router or a skill gets to see of a failure, every part on lines of its own."""
+    """A failure as text, every part on lines of its own."""
     return (
         f"{evidence(passages)}\n\nQuestion: {one_line(question)}\n"
         f"Failed reply: {one_line(reply, 60)}"
@@ -143,8 +148,7 @@ SKILLS = dict(zip(LABELS[:-1], (REWRITE, DECOMPOSE, FOCUS), strict=True))
 def query_prompt(label: str, case: Case) -> Prompt:
     """The prompt with which the label's skill writes its query."""
     skill = SKILLS[label]
-    asked = situation(case.question, case.reply.text, case.passages)
-    return Prompt(shots(skill.instruction, skill.examples, QUERY.mark), asked)
+    return Prompt(shots(skill.instruction, skill.examples, QUERY.mark), case.shown)
 
 
 def write_queries(backbone, labels: list[str], cases: list[Case]) -> list[Generation]:

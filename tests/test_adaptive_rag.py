@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from conftest import FakeBackbone, reply, tiny_model, tiny_profile
-from test_loop import HOSTILE
 
 from skillrag_lite import adaptive_rag, ircot, training
 from skillrag_lite.adaptive_rag import READ, silver
@@ -101,14 +100,6 @@ def test_a_batch_equals_one_by_one():
 def test_no_questions_no_calls():
     traces, backbone = run([], [])
     assert traces == [] and backbone.calls == []
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_passage_changes_nothing_but_itself(text):
-    plain, _ = run([2, 0, 1, 2])
-    traces, _ = run([2, 0, 1, 2], passages=[Passage("h", "Paris", text), *PASSAGES[1:]])
-    assert [t.stopped_by for t in traces] == [t.stopped_by for t in plain]
-    assert [t.answer for t in traces] == [t.answer for t in plain]
 
 
 def test_the_silver_label_is_the_cheapest_strategy_that_was_right():

@@ -1,8 +1,7 @@
 """IRCoT through every way of stopping, by a scripted backbone."""
 
 import pytest
-from conftest import FakeBackbone, reply
-from test_loop import HOSTILE
+from conftest import HOSTILE, FakeBackbone, reply
 
 from skillrag_lite import ircot
 from skillrag_lite.data import Passage, Question

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import FakeBackbone, FakeGate, reply, tiny_profile
+from conftest import HOSTILE, FakeBackbone, FakeGate, reply, tiny_profile
 
 from skillrag_lite import calibration, classifier, flare, loop, methods, skills
+from skillrag_lite.attended import Attended
 from skillrag_lite.data import Passage, Question
 from skillrag_lite.gate import Point, calibrate
+from skillrag_lite.generation import Usage
 from skillrag_lite.lab import Lab
 from skillrag_lite.methods import METHODS
 from skillrag_lite.probe_router import ProbeRouter
@@ -150,3 +152,30 @@ def test_the_trained_router_is_asked_for_by_name(lab, tmp_path):
     (trace,) = METHODS["skill_rag_probe"](QUESTIONS[:1], lab)
     assert trace.stopped_by == "exit" and trace.rounds[-1].label == skills.EXIT
     assert trace.usage.calls == 2  # the two answers: the router costs nothing
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("name", METHODS)
+def test_a_hostile_passage_changes_nothing_but_itself(lab, tmp_path, name, text):
+    unsure = replace(
+        reply("Rhine", "It is Basel.", 0.1, tokens=(" Basel.", " Rhine"), logprobs=(-2.0, -2.0)),
+        states={"all": np.full((1, 2), 0.1)},
+    )
+    attend = lambda prompt, said: Attended((9.0, 9.0), (("Paris",), ("Basel",)), Usage())  # noqa: E731
+    scorer = lambda prompt, options: [o == " multi_hop_missing" for o in options]  # noqa: E731
+    states = np.array([[[0.0, 0.0]], [[0.1, 0.1]]])
+    for file, labels in ((methods.ROUTER, skills.LABELS[:2]), (methods.ADAPTIVE, ("A", "C"))):
+        classifier.fit(states, labels, states, labels).save(tmp_path / file)
+    lab.backbone._load = lambda _: FakeBackbone(lambda _: unsure, scorer, attend=attend)
+
+    others = [Passage(place, place, f"{place}.") for place in ("Elbe", "Oder", "Main")]
+
+    def told(second):
+        here = replace(lab, retriever=BM25([*PASSAGES, *others, second]))
+        traces = METHODS[name](QUESTIONS, here)
+        if name != "no_retrieval":
+            assert any(second in r.passages for t in traces for r in t.rounds)
+        bare = [[replace(r, passages=()) for r in t.rounds] for t in traces]
+        return bare, [t.stopped_by for t in traces]
+
+    assert told(Passage("h", "Paris", text)) == told(Passage("h", "Paris", "A town on a river."))
