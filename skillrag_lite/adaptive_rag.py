@@ -5,10 +5,11 @@ from dataclasses import replace
 from . import ircot
 from .classifier import Classifier, fit
 from .data import Question
-from .generation import Decoding, Generation
+from .generation import Decoding, Generation, Usage
 from .probe import stack
 from .prompts import answer_prompt
 from .scores import acc
+from .text_classifier import TextClassifier
 from .trace import Trace, once
 from .training import closed_book
 
@@ -67,31 +68,38 @@ def train(states, labels, dev_states, dev_labels) -> Classifier:
     """Learn the silver labels from question states (N, L, d_model), as `stack(read(…))` has them.
 
     A logistic regression on what the answering model itself knows. The paper's classifier is a
-    T5-large on the question's text (learning rate 3e-5, batches of 32), a second model to load
-    and train, which is not built here. Raises ValueError where train shows one label only.
+    T5-large on the question's text, a second model to load and train: `text_classifier.fit`, for
+    the profiles that name one. Raises ValueError where train shows one label only.
     Source: Adaptive-RAG §3.2. Taught in chapter 06.
     """
     return fit(states, labels, dev_states, dev_labels)
 
 
-def run(questions: list[Question], backbone, retriever, classifier: Classifier) -> list[Trace]:
-    """Answer each question by the strategy that its state asks for; one Trace each, in order.
+def run(questions: list[Question], backbone, retriever,
+        classifier: Classifier | TextClassifier) -> list[Trace]:  # fmt: skip
+    """Answer each question by the strategy that it is judged to need; one Trace each, in order.
 
     A ends `sufficient`, closed book; B `budget`, its one step spent; C as IRCoT ends. The first
-    round's usage holds the call that read the question. Source: Adaptive-RAG §3.2. Taught in
-    chapter 06.
+    round's usage holds the call that read the question for a Classifier. A TextClassifier needs
+    no call of the answering model, and its own passes are not counted. Source: Adaptive-RAG §3.2.
+    Taught in chapter 06.
     """
     if not questions:
         return []
-    looks = read(questions, backbone)
-    chosen = classifier.predict(stack(looks))
+    if isinstance(classifier, TextClassifier):
+        chosen = classifier.predict([q.question for q in questions])
+        spent = [Usage()] * len(questions)
+    else:
+        looks = read(questions, backbone)
+        chosen = classifier.predict(stack(looks))
+        spent = [look.usage for look in looks]
     traces: dict[int, Trace] = {}
     for strategy in (A, B, C):
         its = [i for i, label in enumerate(chosen) if label == strategy]
         if its:
             answered = ARMS[strategy]([questions[i] for i in its], backbone, retriever)
             traces |= zip(its, answered, strict=True)
-    return [_with_cost(traces[i], look.usage) for i, look in enumerate(looks)]
+    return [_with_cost(traces[i], usage) for i, usage in enumerate(spent)]
 
 
 def no_retrieval(questions, backbone, _) -> list[Trace]:

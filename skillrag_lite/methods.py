@@ -10,9 +10,11 @@ from .data import Question
 from .gate import calibrate
 from .lab import Lab, trained
 from .probe_router import ProbeRouter
+from .text_classifier import TextClassifier
 from .trace import Trace, once
 
 ROUTER, ADAPTIVE = "router.npz", "adaptive_rag.npz"
+ADAPTIVE_TEXT = "adaptive_rag_text"  # a folder
 
 
 def no_retrieval(questions: list[Question], lab: Lab) -> list[Trace]:
@@ -40,7 +42,10 @@ def with_dragin(questions: list[Question], lab: Lab, threshold: float | None = N
 
 def with_adaptive_rag(questions: list[Question], lab: Lab) -> list[Trace]:
     """Adaptive-RAG, with the classifier that was trained with the gate."""
-    classifier = Classifier.load(lab.trained / ADAPTIVE)
+    if lab.backbone.profile.text_classifier:
+        classifier = TextClassifier.load(lab.trained / ADAPTIVE_TEXT)
+    else:
+        classifier = Classifier.load(lab.trained / ADAPTIVE)
     return adaptive_rag.run(questions, lab.backbone, lab.retriever, classifier)
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from . import adaptive_rag, calibration, data, probe_router, training
+from . import adaptive_rag, calibration, data, probe_router, text_classifier, training
 from .data import Question
 from .lab import Lab, open_lab
-from .methods import ADAPTIVE, METHODS, NEVER, ROUTER
+from .methods import ADAPTIVE, ADAPTIVE_TEXT, METHODS, NEVER, ROUTER
 from .probe import stack
 from .skills import LABELS
 from .training import Examples
@@ -63,7 +63,12 @@ def prepare(parts: list[Part]) -> None:
         router = probe_router.train(train.questions, train.retrieved, dev.questions, dev.retrieved)
         router.save(folder / ROUTER)
     print("train and dev: the cheapest strategy that answers each question", flush=True)
-    adaptive_rag.train(*_looks(parts, "train"), *_looks(parts, "dev")).save(folder / ADAPTIVE)
+    if source := parts[0].lab.backbone.profile.text_classifier:
+        classifier = text_classifier.fit(source, *_texts(parts, "train"), *_texts(parts, "dev"))
+        classifier.save(folder / ADAPTIVE_TEXT)
+    else:
+        classifier = adaptive_rag.train(*_looks(parts, "train"), *_looks(parts, "dev"))
+        classifier.save(folder / ADAPTIVE)
     print("dev: the thresholds", flush=True)
     asked = [(part.dev, part.lab) for part in parts]
     sweeps = {name: calibration.sweep(METHODS[name], asked, no) for name, no in NEVER.items()}
@@ -79,4 +84,13 @@ def _all(each: list[Examples]) -> Examples:
 def _looks(parts, split):
     """Question states and silver labels of all parts."""
     looks = [look for p in parts for look in adaptive_rag.read(getattr(p, split), p.lab.backbone)]
-    return stack(looks), [label for part in parts for label in part.silver(split)]
+    return stack(looks), _silver(parts, split)
+
+
+def _texts(parts, split):
+    """The questions' words and silver labels of all parts."""
+    return [q.question for part in parts for q in getattr(part, split)], _silver(parts, split)
+
+
+def _silver(parts, split):
+    return [label for part in parts for label in part.silver(split)]

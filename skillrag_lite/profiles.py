@@ -13,7 +13,8 @@ class Profile:
     `weights` is a key of `catalogue.MODELS`, or None where the weights come from the makers' hub.
     `chat` says whether prompts go through the model's chat template. A batch holds at most
     `max_batch` prompts and `batch_tokens` tokens, padding included. `stride` thins the tapped
-    blocks, for recordings that must stay small.
+    blocks, for recordings that must stay small. `text_classifier` is the hub id of the model that
+    Adaptive-RAG fine-tunes on the questions' text; None where it reads question states instead.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Profile:
     note: str
     stride: int = 1
     digest: str = ""  # of a local model's files
+    text_classifier: str | None = None
 
     @property
     def kept_layers(self) -> range:
@@ -39,6 +41,8 @@ class Profile:
         """What identifies the weights: a SHA-256 of the files, or the hub id."""
         return MODELS[self.weights].sha256 if self.weights else self.digest or self.model
 
+
+T5 = "google-t5/t5-large"  # the classifier of Adaptive-RAG's paper: 3 GB, fine-tuned on the GPU
 
 _ALL = (
     Profile(
@@ -90,6 +94,7 @@ _ALL = (
         batch_tokens=32768,
         max_batch=64,
         note="one GPU; gated: accept the makers' terms on their hub and log in first",
+        text_classifier=T5,
     ),
     Profile(
         name="qwen3-8b",
@@ -102,6 +107,7 @@ _ALL = (
         batch_tokens=32768,
         max_batch=64,
         note="one GPU; free to download",
+        text_classifier=T5,
     ),
     Profile(
         name="llama3-8b",
@@ -114,6 +120,7 @@ _ALL = (
         batch_tokens=32768,
         max_batch=64,
         note="one GPU; gated: accept the makers' terms on their hub and log in first",
+        text_classifier=T5,
     ),
 )
 PROFILES = {profile.name: profile for profile in _ALL}

@@ -80,6 +80,26 @@ def tiny_profile(**how) -> Profile:
     return Profile(**given)
 
 
+@pytest.fixture(scope="session")
+def tiny_t5(tmp_path_factory):
+    """Saves a random T5 and a tokenizer of T5's kind, which knows the given words, in a folder."""
+
+    def save(words):
+        folder = tmp_path_factory.mktemp("t5")
+        pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+        pieces += [(f"▁{word}", -3.0) for word in words]
+        transformers.T5Tokenizer(vocab=pieces, extra_ids=0).save_pretrained(folder)
+        config = transformers.T5Config(
+            vocab_size=len(pieces), d_model=32, d_ff=48, d_kv=8, num_layers=2, num_heads=4,
+            decoder_start_token_id=0,
+        )  # fmt: skip
+        torch.manual_seed(0)
+        transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+        return folder
+
+    return save
+
+
 @pytest.fixture(params=ARCHITECTURES)
 def architecture(request):
     """Each architecture in turn."""

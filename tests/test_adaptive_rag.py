@@ -13,6 +13,7 @@ from skillrag_lite.generation import Decoding, Usage
 from skillrag_lite.probe import stack
 from skillrag_lite.prompts import answer_prompt
 from skillrag_lite.retrieve import BM25
+from skillrag_lite.text_classifier import TextClassifier
 
 PASSAGES = [
     Passage(str(i), place, f"{place} page {place}.")
@@ -49,9 +50,16 @@ class Scripted(FakeBackbone):
         return reply(f"answer {step}", THOUGHTS[step])
 
 
-def run(hardness, questions=QUESTIONS, passages=PASSAGES):
+class Reader(TextClassifier):
+    """Its model is a dictionary from questions to labels."""
+
+    def predict(self, texts):
+        return [self.model[text] for text in texts]
+
+
+def run(hardness, questions=QUESTIONS, passages=PASSAGES, classifier=CLASSIFIER):
     backbone = Scripted(hardness)
-    return adaptive_rag.run(questions, backbone, BM25(passages), CLASSIFIER), backbone
+    return adaptive_rag.run(questions, backbone, BM25(passages), classifier), backbone
 
 
 def test_each_question_takes_the_arm_that_its_state_asks_for():
@@ -82,6 +90,21 @@ def test_reading_is_paid_for_in_the_first_round():
     assert [t.rounds[0].usage for t in traces] == [once + SPENT] * 4
     assert [t.usage.calls for t in traces] == [2, 2, 4, 4]
     assert traces[3].rounds[1].usage == once
+
+
+def test_a_text_classifier_takes_the_same_arms_without_a_call():
+    hardness = [2, 0, 1, 2]
+    known = {q.question: "ABC"[n] for q, n in zip(QUESTIONS, hardness, strict=True)}
+    reader = Reader(("A", "B", "C"), known, None)
+    traces, backbone = run(hardness, classifier=reader)
+    assert [n for _, n in backbone.calls] == [1, 1, 2, 2, 2]  # one a strategy and step
+    assert READ not in [decoding for decoding, _ in backbone.calls]
+    looked, _ = run(hardness)
+    assert [t.rounds[1:] for t in traces] == [t.rounds[1:] for t in looked]
+    assert [t.stopped_by for t in traces] == [t.stopped_by for t in looked]
+    once = Usage(1, 100, 60, 2, 0.5)
+    assert [t.rounds[0].usage for t in traces] == [once] * 4
+    assert run([], [], classifier=reader)[0] == []
 
 
 @pytest.mark.parametrize("label, calls", [(0, 2), (1, 2), (2, 4)])

@@ -12,11 +12,12 @@ from skillrag_lite.gate import Gate
 from skillrag_lite.generation import Usage
 from skillrag_lite.lab import Lab
 from skillrag_lite.preparation import Part, prepare
-from skillrag_lite.prompts import question_block
+from skillrag_lite.prompts import answer_prompt, question_block
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
 from skillrag_lite.skills import LABELS
-from skillrag_lite.store import Store
+from skillrag_lite.store import Store, key
+from skillrag_lite.text_classifier import TextClassifier
 
 
 def digest(text):
@@ -88,6 +89,25 @@ def test_all_is_trained_and_chosen_and_only_train_and_dev_are_seen(atlas, tmp_pa
     assert {len(t) for t in traces.values()} == {10}
     labels = {r.label for t in traces["skill_rag_probe"] for r in t.rounds}
     assert labels & set(LABELS)
+
+
+def test_a_profile_that_names_a_text_model_has_adaptive_rag_read_the_words(
+    atlas, tmp_path, tiny_t5
+):
+    part, questions, _ = atlas
+    recorder, test = part.lab.backbone, questions["test"][:10]
+    recorder.profile = tiny_profile(text_classifier=str(tiny_t5((*"ABC", "who", "what", "the"))))
+    prepare([part])
+    traces = methods.METHODS["adaptive_rag"](test, part.lab)
+    assert not (tmp_path / methods.ADAPTIVE).exists()
+    classifier = TextClassifier.load(tmp_path / methods.ADAPTIVE_TEXT)
+    silver = set(part.silver("train"))
+    assert set(classifier.labels) == silver and len(silver) > 1
+    chosen = classifier.predict([q.question for q in test])
+    assert [t.retrievals == 0 for t in traces] == [label == "A" for label in chosen]
+    for question in [*part.train, *part.dev, *test]:
+        asked = key(recorder.profile, answer_prompt(question.question), adaptive_rag.READ)
+        assert asked not in recorder.store
 
 
 def test_thresholds_see_dev_only(atlas, monkeypatch):

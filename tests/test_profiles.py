@@ -34,6 +34,14 @@ def test_every_profile_knows_its_weights():
     assert {profile.weights for profile in PROFILES.values()} == {None, *MODELS}
 
 
+def test_the_profiles_that_need_a_gpu_read_questions_as_the_paper_does():
+    named = {name: profile.text_classifier for name, profile in PROFILES.items()}
+    assert {named[name] for name in ("pocket", "tiny", "laptop")} == {None}
+    assert {named[name] for name in ("gemma2-9b", "qwen3-8b", "llama3-8b")} == {
+        "google-t5/t5-large"
+    }
+
+
 def test_a_profile_cannot_be_changed_in_passing():
     with pytest.raises(dataclasses.FrozenInstanceError):
         profiles.get("tiny").chat = False
