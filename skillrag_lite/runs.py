@@ -1,5 +1,7 @@
 """Runs that leave something behind: the committed recordings, and tables of scores."""
 
+from collections import Counter
+
 from tqdm.auto import tqdm
 
 from . import adaptive_rag, calibration, data, loop, results, training
@@ -79,14 +81,16 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     questions = data.load(dataset, split)[:n]
     if not chosen.keys() <= UNTRAINED.keys() and not (lab.trained / calibration.FILE).is_file():
         prepare(parts(profile, dataset))
-    rows = [
-        {"dataset": dataset, **score_row(name, _run(name, method, questions, lab))}
-        for name, method in chosen.items()
-    ]
+    traces = {name: _run(name, method, questions, lab) for name, method in chosen.items()}
+    rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
+    shown = table(rows)
+    for row, its in zip(rows, traces.values(), strict=True):
+        row["stopped_by"] = Counter(t.stopped_by for t in its)
+        row["labels"] = Counter(r.label for t in its for r in t.rounds if r.label)
     command = f"python -m skillrag_lite run --profile {profile} --dataset {dataset} "
     command += f"--split {split} --methods {methods}" + (f" --n {n}" if n else "")
     path = results.write(dataset, lab.backbone.profile, rows, command)
-    return f"{split}, {profile}\n{table(rows)}\nwritten: {path}"
+    return f"{split}, {profile}\n{shown}\nwritten: {path}"
 
 
 def _run(name, method, questions, lab) -> list[Trace]:
