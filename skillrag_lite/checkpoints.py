@@ -52,16 +52,19 @@ def resolve(name: str, precision: str | None = None) -> Profile:
 def load(profile: Profile):
     """The profile's model and tokenizer, on the GPU where there is one."""
     source = converted(profile.weights) if profile.weights else profile.model
+    model = AutoModelForCausalLM.from_pretrained(source, **settings(profile))
+    return model, AutoTokenizer.from_pretrained(source)
+
+
+def settings(profile: Profile) -> dict:
+    """How transformers is to open the profile's model: in which numbers, and where."""
     how = {"dtype": torch.float32 if profile.precision == "fp32" else torch.bfloat16}
     if profile.precision == "nf4":
         how["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
         )
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = AutoModelForCausalLM.from_pretrained(
-        source, attn_implementation="shared_header", device_map=device, **how
-    )
-    return model, AutoTokenizer.from_pretrained(source)
+    how["device_map"] = "cuda" if torch.cuda.is_available() else "cpu"
+    return how | {"attn_implementation": "shared_header"}
 
 
 def converted(name: str) -> Path:
