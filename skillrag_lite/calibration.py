@@ -11,28 +11,16 @@ from .data import Question
 from .gate import Point
 from .lab import Lab
 from .scores import acc
-from .trace import Trace
 
 FILE = "sweeps.json"
 
 
-def spread(traces: list[Trace], n: int = 5) -> list[float]:
-    """n thresholds, from one that never fires on these questions to one that always does.
-
-    They are quantiles of what the trigger saw in the first round, so the traces must be of a run
-    that never searched; the first and the last lie a hair outside.
-    """
-    low, *between, high = np.quantile(
-        [t.rounds[0].confidence for t in traces], np.linspace(0, 1, n)
-    )
-    return [round(float(value), 4) for value in (low - 1e-3, *between, high + 1e-3)]
-
-
-def sweep(method: Callable, dev: list[tuple[list[Question], Lab]], never: float) -> list[Point]:
-    """One Point a threshold, from never searching to always: searches a question, and ACC.
+def sweep(method: Callable, dev: list[tuple[list[Question], Lab]], n: int = 7) -> list[Point]:
+    """One Point a threshold, n from never searching to always: searches a question, and ACC.
 
     `method(questions, lab, threshold)` returns traces, as the searching methods of `METHODS` do;
-    `dev` holds each dataset's questions with their lab; at the threshold `never` no search is made.
+    `dev` holds each dataset's questions with their lab. The thresholds are quantiles of all that
+    the trigger sees where it always fires; the first and the last lie a hair outside.
     With one search at most, searches a question are the gate's retrieval rate, and
     `gate.calibrate` picks from these points as it does from the gate's. Taught in chapter 06.
     """
@@ -40,12 +28,14 @@ def sweep(method: Callable, dev: list[tuple[list[Question], Lab]], never: float)
     def run(tau):
         return [trace for questions, lab in dev for trace in method(questions, lab, tau)]
 
+    seen = [r.confidence for trace in run(float("inf")) for r in trace.rounds]
+    low, *between, high = np.quantile(seen, np.linspace(0, 1, n))
     points = []
-    for tau in spread(run(never)):
-        traces = run(tau)
+    for tau in (low - 1e-3, *between, high + 1e-3):
+        traces = run(round(float(tau), 4))
         right = [acc(t.answer, t.question.answers) for t in traces]
         searches = [t.retrievals for t in traces]
-        points.append(Point(tau, float(np.mean(searches)), float(np.mean(right))))
+        points.append(Point(round(float(tau), 4), float(np.mean(searches)), float(np.mean(right))))
     return points
 
 

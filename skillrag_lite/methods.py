@@ -89,8 +89,8 @@ METHODS = UNTRAINED | {
     "skill_rag_probe": partial(with_skill_rag, router="probe"),
     "skill_rag_no_exit": partial(with_skill_rag, exit=False),
 }
-# The methods with a threshold of their own, and where it never lets them search.
-NEVER = {"flare": 0.0, "dragin": float("-inf"), "probing_rag": 0.0, "skill_rag": 0.0}
+GATED = ("probing_rag", "skill_rag", "skill_rag_probe", "skill_rag_no_exit")  # by the probe
+CALIBRATED = ("flare", "dragin", "probing_rag", "skill_rag")  # those with a threshold of their own
 
 
 def choose(names: str) -> dict[str, Callable]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from . import adaptive_rag, calibration, data, probe_router, text_classifier, training
 from .data import Question
 from .lab import Lab, open_lab
-from .methods import ADAPTIVE, ADAPTIVE_TEXT, METHODS, NEVER, ROUTER
+from .methods import ADAPTIVE, ADAPTIVE_TEXT, CALIBRATED, METHODS, ROUTER
 from .probe import stack
 from .skills import LABELS
 from .training import Examples
@@ -71,7 +71,7 @@ def prepare(parts: list[Part]) -> None:
         classifier.save(folder / ADAPTIVE)
     print("dev: the thresholds", flush=True)
     asked = [(part.dev, part.lab) for part in parts]
-    sweeps = {name: calibration.sweep(METHODS[name], asked, no) for name, no in NEVER.items()}
+    sweeps = {name: calibration.sweep(METHODS[name], asked) for name in CALIBRATED}
     calibration.save(folder, sweeps)
 
 

@@ -8,7 +8,7 @@ from . import adaptive_rag, calibration, data, loop, results, training
 from .data import Question
 from .generation import POOLS
 from .lab import RECORDINGS, Lab, open_lab
-from .methods import METHODS, UNTRAINED, choose, no_retrieval, single_step
+from .methods import GATED, METHODS, UNTRAINED, choose, no_retrieval, single_step
 from .preparation import Part, parts, prepare
 from .probe_router import certified
 from .router import ROUTERS
@@ -55,10 +55,13 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
             adaptive_rag.read(questions, lab.backbone)
         for name, method in METHODS.items():
             _run(name, method, test, lab)
-        lab.run(test)
-        cases = [loop.case(t.question, t.rounds[0]) for t in certified(single_step(test, lab))]
+        for name in GATED:  # chapter 05 compares them at the gate's own threshold
+            METHODS[name](test, lab, lab.gate.tau)
+        failed = certified(single_step(test, lab))
         for route in ROUTERS.values():
-            route(lab.backbone, cases)
+            route(lab.backbone, [loop.case(t.question, t.rounds[0]) for t in failed])
+        mendable = [t for t in failed if t.question.failure in SKILLS]
+        cases = [loop.case(t.question, t.rounds[0]) for t in mendable]
         for skill in SKILLS:
             write_queries(lab.backbone, [skill] * len(cases), cases)
 

@@ -77,7 +77,7 @@ def test_all_is_trained_and_chosen_and_only_train_and_dev_are_seen(atlas, tmp_pa
 
     assert 0 < Gate.load(tmp_path).tau < 1
     sweeps = calibration.load(tmp_path)
-    assert set(sweeps) == set(methods.NEVER)
+    assert set(sweeps) == set(methods.CALIBRATED)
     for points in sweeps.values():
         assert points[0].retrieval_rate == 0 < points[-1].retrieval_rate
     before = len(model.asked)
@@ -115,8 +115,8 @@ def test_thresholds_see_dev_only(atlas, monkeypatch):
     prepare([part])
     model.seen.clear()
     part.lab.backbone.store._db.execute("DELETE FROM rows")
-    for name, never in methods.NEVER.items():
-        calibration.sweep(methods.METHODS[name], [(part.dev, part.lab)], never)
+    for name in methods.CALIBRATED:
+        calibration.sweep(methods.METHODS[name], [(part.dev, part.lab)])
     dev = {digest(question_block(q.question)) for q in part.dev}
     assert model.seen - {digest(question_block("N/A"))} == dev
 
