@@ -35,6 +35,12 @@ def write(folder: str, profile: Profile, rows: list[dict], made_by: str, seed: i
     return path
 
 
+def rerun(chapter: str, **parameters) -> str:
+    """The command that runs a chapter again with these parameters; those that are None left out."""
+    given = [f"--set {name}={value}" for name, value in parameters.items() if value is not None]
+    return " ".join(["python -m tools.rerun", chapter, *given])
+
+
 def read(folder: str) -> dict[str, dict]:
     """The files that `write` left in a folder, by profile, the smallest model first."""
     paths = {name: RESULTS / folder / f"{name}.json" for name in PROFILES}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from skillrag_lite import results
 from tools import rerun
 
 
@@ -26,3 +27,14 @@ def test_a_rerun_leaves_the_chapter_alone(tmp_path, monkeypatch):
     copy = rerun.main(["03_gating", "--set", "SEED=1"])
     assert "SEED = 1" in copy.read_text(encoding="utf-8")
     assert (rerun.ROOT / "notebooks" / "03_gating.ipynb").read_bytes() == source
+
+
+def test_a_results_command_is_one_that_the_runner_takes(monkeypatch):
+    command = results.rerun("05_full_loop", PROFILE="laptop", MODE="auto", SEED=2, N=None)
+    assert command.startswith("python -m tools.rerun 05_full_loop --set ")
+    ran = {}
+    monkeypatch.setattr(
+        rerun.papermill, "execute_notebook", lambda s, t, given, **_: ran.update(given)
+    )
+    rerun.main(command.split()[3:])
+    assert ran == {"PROFILE": "laptop", "MODE": "auto", "SEED": 2}
