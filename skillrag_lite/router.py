@@ -79,15 +79,22 @@ def generate(backbone, cases: list[Case]) -> list[Diagnosis]:
 
 
 def score(backbone, cases: list[Case]) -> list[Diagnosis]:
-    """Compare the four labels' likelihoods after one prefill, without decoding.
+    """Name the label whose likelihood gains most by the case: one prefill, and no decoding."""
+    won, usages = gains(backbone, cases)
+    best = won.argmax(1)
+    return [Diagnosis(LABELS[i], "", usage) for i, usage in zip(best, usages, strict=True)]
 
-    Each is set against its likelihood after an empty case, which a small model's liking for one
+
+def gains(backbone, cases: list[Case]) -> tuple[np.ndarray, list[Usage]]:
+    """What each label's log-likelihood gains by each case, shape (n, 4), in nats; and the costs.
+
+    It is set against the likelihood after an empty case, which a small model's liking for one
     label, and the labels' lengths, do not survive.
     """
     prompts = [label_prompt(shown) for shown in (NOTHING, *(case.shown for case in cases))]
     empty, *scored = backbone.score(prompts, OPTIONS)
-    gains = np.array([s.logprobs for s in scored]) - np.array(empty.logprobs)  # (n, 4)
-    return [Diagnosis(LABELS[row.argmax()], "", scored[i].usage) for i, row in enumerate(gains)]
+    likely = np.array([s.logprobs for s in scored]).reshape(-1, len(LABELS))
+    return likely - np.array(empty.logprobs), [s.usage for s in scored]
 
 
 def label_prompt(shown: str) -> Prompt:

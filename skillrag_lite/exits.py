@@ -1,0 +1,103 @@
+"""Exit: when is it right to stop? On hard cases, and where the evidence truly is absent."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import router
+from .data import Question
+from .loop import case
+from .router import Diagnosis
+from .scores import acc
+from .skills import EXIT, LABELS, Case
+from .trace import Trace
+
+
+def hard(traces: list[Trace]) -> list[int]:
+    """The places of the hard cases: Probing-RAG spent its budget on them and is wrong.
+
+    Source: Skill-RAG v2 §4.5. Taught in chapter 08.
+    """
+    return [i for i, t in enumerate(traces) if t.stopped_by == "budget" and not right(t)]
+
+
+def right(trace: Trace) -> int:
+    """Whether the answer that stands is right (ACC, 0 or 1)."""
+    return acc(trace.answer, trace.question.answers)
+
+
+def absent(question: Question) -> bool:
+    """Whether no passage can answer it: certified on the Atlas; elsewhere, no gold page."""
+    return question.failure == EXIT if question.failure else not question.gold_titles
+
+
+def exits(with_exit: list[Trace], without: list[Trace]) -> dict:
+    """The paper's Table 2 for the same questions with and without the exit skill.
+
+    Returns n, the exit rate, ACC with and without exit, and the searches saved per exited question.
+    Source: Skill-RAG v2 §4.5, Table 2. Taught in chapter 08.
+    """
+    pairs = list(zip(with_exit, without, strict=True))
+    saved = [b.retrievals - a.retrievals for a, b in pairs if a.stopped_by == "exit"]
+    return {
+        "n": len(pairs),
+        "exit_rate": len(saved) / len(pairs),
+        "acc_with": float(np.mean([right(a) for a, _ in pairs])),
+        "acc_without": float(np.mean([right(b) for _, b in pairs])),
+        "saved": float(np.mean(saved)) if saved else 0.0,
+    }
+
+
+def precision_recall(stopped, truth) -> tuple[float, float]:
+    """The share of right stops among all stops, and among all questions that should stop.
+
+    `stopped` and `truth` are of shape (n,), true or false. Precision is 0 where nothing stopped.
+    """
+    stopped, truth = np.asarray(stopped, bool), np.asarray(truth, bool)
+    hits = (stopped & truth).sum()
+    return float(hits / max(stopped.sum(), 1)), float(hits / max(truth.sum(), 1))
+
+
+@dataclass(frozen=True)
+class ExitThreshold:
+    """The `score` router with a dial: it exits where the exit label's probability reaches theta.
+
+    Elsewhere it names the likeliest of the other labels; above 1 it never exits. Ours; stands where
+    a router does. Taught in chapter 08.
+    """
+
+    theta: float
+
+    def __call__(self, backbone, cases: list[Case]) -> list[Diagnosis]:
+        """One label a case, from one prefill each."""
+        won, usages = router.gains(backbone, cases)
+        stop = probability(won) >= self.theta
+        named = np.where(stop, EXIT, np.array(LABELS)[won[:, :-1].argmax(1)])
+        return [Diagnosis(str(label), "", u) for label, u in zip(named, usages, strict=True)]
+
+
+def probability(gains: np.ndarray) -> np.ndarray:
+    """The exit label's share of the four labels' likelihood gains (n, 4): shape (n,), 0 to 1."""
+    odds = np.exp(gains - gains.max(1, keepdims=True))
+    return odds[:, -1] / odds.sum(1)
+
+
+def chances(backbone, traces: list[Trace]) -> list[list[float]]:
+    """For each trace, the exit label's probability after each round at which a router was asked."""
+    asked = [[case(t.question, r) for r in t.rounds if r.label] for t in traces]
+    won, _ = router.gains(backbone, [c for cases in asked for c in cases])
+    flat = iter(probability(won).tolist())
+    return [[next(flat) for _ in cases] for cases in asked]
+
+
+def stopped_at(trace: Trace, chances: list[float], theta: float) -> Trace:
+    """The trace of a loop that never exits, as it were had it exited at that threshold.
+
+    The router is asked after rounds 1, 2 and so on, as long as they fail; a round that is cut off
+    is not paid for.
+    """
+    for number, chance in enumerate(chances, 1):
+        if chance >= theta:
+            rounds = trace.rounds[: number + 1]
+            return replace(trace, rounds=rounds, stopped_by="exit")
+    return trace
