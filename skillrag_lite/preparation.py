@@ -7,7 +7,6 @@ from .data import Question
 from .lab import Lab, open_lab
 from .methods import ADAPTIVE, ADAPTIVE_TEXT, CALIBRATED, METHODS, ROUTER
 from .probe import stack
-from .skills import LABELS
 from .training import Examples
 
 TRAIN, DEV = 150, 60  # questions of each dataset, where not all of them are taken
@@ -50,18 +49,14 @@ def parts(profile: str, dataset: str) -> list[Part]:
 
 
 def prepare(parts: list[Part]) -> None:
-    """Train the gate, the probe router and Adaptive-RAG's classifier, and sweep the thresholds.
+    """Train the gate and Adaptive-RAG's classifier, and sweep the thresholds.
 
-    Writes all of it into the labs' `trained` folder. A router is trained where the train questions
-    have certified failure types: on the Atlas. Resumes where an earlier run stopped.
+    Writes all of it into the labs' `trained` folder. Resumes where an earlier run stopped.
     """
     folder = parts[0].lab.trained
     print("train and dev: closed book and single step", flush=True)
     train, dev = (_all([part.answered(split) for part in parts]) for split in ("train", "dev"))
     training.train_gate(train, dev).save(folder)
-    if any(q.failure in LABELS for q in train.questions):
-        router = probe_router.train(train.questions, train.retrieved, dev.questions, dev.retrieved)
-        router.save(folder / ROUTER)
     print("train and dev: the cheapest strategy that answers each question", flush=True)
     if source := parts[0].lab.backbone.profile.text_classifier:
         classifier = text_classifier.fit(source, *_texts(parts, "train"), *_texts(parts, "dev"))
@@ -73,6 +68,15 @@ def prepare(parts: list[Part]) -> None:
     asked = [(part.dev, part.lab) for part in parts]
     sweeps = {name: calibration.sweep(METHODS[name], asked) for name in CALIBRATED}
     calibration.save(folder, sweeps)
+
+
+def prepare_router(atlas: Part) -> None:
+    """Train the probe router on the Atlas, the only dataset whose failures are certified."""
+    print("the Atlas's train and dev, for the probe router: single step", flush=True)
+    lab, asked = atlas.lab, (atlas.train, atlas.dev)
+    replies = [training.single_step(qs, lab.backbone, lab.retriever) for qs in asked]
+    router = probe_router.train(atlas.train, replies[0], atlas.dev, replies[1])
+    router.save(lab.trained / ROUTER)
 
 
 def _all(each: list[Examples]) -> Examples:

@@ -7,9 +7,9 @@ from tqdm.auto import tqdm
 from . import adaptive_rag, calibration, data, loop, results, training
 from .data import Question
 from .generation import POOLS
-from .lab import RECORDINGS, Lab, open_lab
-from .methods import GATED, METHODS, UNTRAINED, choose, no_retrieval, single_step
-from .preparation import Part, parts, prepare
+from .lab import RECORDINGS, Lab, open_lab, trained
+from .methods import GATED, METHODS, ROUTER, UNTRAINED, choose, no_retrieval, single_step
+from .preparation import Part, parts, prepare, prepare_router
 from .probe_router import certified
 from .router import ROUTERS
 from .show import score_row, table
@@ -33,6 +33,7 @@ def record(profile: str, n: int | None = None) -> None:
     part = Part(lab, splits["train"], splits["dev"])
     if n is None:
         prepare([part])
+        prepare_router(part)
     path = RECORDINGS / f"{profile}.sqlite"
     kept = _replayed(part, splits["test"], whole=n is None)
     lab.backbone.store.export(path, kept)
@@ -84,6 +85,8 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     questions = data.load(dataset, split)[:n]
     if not chosen.keys() <= UNTRAINED.keys() and not (lab.trained / calibration.FILE).is_file():
         prepare(parts(profile, dataset))
+    if "skill_rag_probe" in chosen and not (trained(profile) / ROUTER).is_file():
+        prepare_router(*parts(profile, "atlas"))
     traces = {name: _run(name, method, questions, lab) for name, method in chosen.items()}
     rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
     shown = table(rows)

@@ -34,9 +34,10 @@ def answered(monkeypatch, tmp_path):
 
     monkeypatch.setattr(lab, "_open_once", opened)
     monkeypatch.setattr(runs, "open_lab", opened)
-    monkeypatch.setattr(runs, "prepare", lambda parts: prepared.extend(parts))
-    monkeypatch.setattr(runs, "parts", lambda *named: [named])
     prepared = []
+    monkeypatch.setattr(runs, "prepare", prepared.extend)
+    monkeypatch.setattr(runs, "prepare_router", prepared.append)
+    monkeypatch.setattr(runs, "parts", lambda *named: [named])
     return prepared
 
 
@@ -139,6 +140,14 @@ def test_a_result_keeps_its_commit_until_its_numbers_change(answered, monkeypatc
     assert written["tiny"]["rows"] == [{"acc": 0.3333}] and written["tiny"]["seed"] == 1
     results.write("somewhere", profile, [{"acc": 0.5}], "by hand")
     assert results.read("somewhere")["tiny"]["commit"] == "two"
+
+
+def test_the_probe_router_is_trained_on_the_atlas_for_any_dataset(answered, monkeypatch):
+    monkeypatch.setattr(runs.data, "load", lambda name, split: [])
+    monkeypatch.setattr(runs, "score_row", lambda *_: {"method": "x"})
+    monkeypatch.setattr(runs, "_run", lambda *_: [])
+    runs.compare("pocket", "nq", "test", "skill_rag_probe")
+    assert answered == [("pocket", "nq"), ("pocket", "atlas")]
 
 
 def test_what_needs_no_training_is_not_prepared(answered, capsys):

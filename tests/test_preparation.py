@@ -11,7 +11,7 @@ from skillrag_lite.attended import Attended
 from skillrag_lite.gate import Gate
 from skillrag_lite.generation import Usage
 from skillrag_lite.lab import Lab
-from skillrag_lite.preparation import Part, prepare
+from skillrag_lite.preparation import Part, prepare, prepare_router
 from skillrag_lite.prompts import answer_prompt, question_block
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
@@ -69,6 +69,7 @@ def atlas(tmp_path, monkeypatch):
 def test_all_is_trained_and_chosen_and_only_train_and_dev_are_seen(atlas, tmp_path):
     part, questions, model = atlas
     prepare([part])
+    prepare_router(part)
     hashes = {s: {digest(question_block(q.question)) for q in qs} for s, qs in questions.items()}
     assert not hashes["dev"] & (hashes["test"] | hashes["train"])
     asked = {digest(question_block(q.question)) for q in part.train + part.dev}
@@ -124,6 +125,7 @@ def test_thresholds_see_dev_only(atlas, monkeypatch):
 def test_a_recording_holds_what_the_chapters_ask_for(atlas, tmp_path, monkeypatch):
     part, questions, model = atlas
     prepare([part])
+    prepare_router(part)
     kept = runs._replayed(part, questions["test"][:12], whole=True)
     assert set(kept.values()) == {("all", "answer", "last"), (), ("all",)}
     path = tmp_path / "r.sqlite"
