@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from . import router
 from .generation import Decoding, Generation
 from .loop import case
@@ -58,10 +56,9 @@ def choose(backbone, invented: list[Skill], cases: list[Case]) -> list[int]:
     """The number of the invented skill whose name gains most by each case, as `router.score`."""
     listed = "\n".join(f"{skill.name}: {skill.instruction}" for skill in invented)
     ways = ((CHOOSE.format(listed), "Show me the case."),)
-    prompts = [Prompt(ways, shown, "Way:") for shown in (router.NOTHING, *(c.shown for c in cases))]
-    empty, *scored = backbone.score(prompts, [f" {skill.name}" for skill in invented])
-    likely = np.array([s.logprobs for s in scored]).reshape(-1, len(invented))
-    return (likely - np.array(empty.logprobs)).argmax(1).tolist()
+    names = [f" {skill.name}" for skill in invented]
+    won, _ = router.gains(backbone, cases, lambda shown: Prompt(ways, shown, "Way:"), names)
+    return won.argmax(1).tolist()
 
 
 def run(traces: list[Trace], backbone, retriever, route: Callable) -> dict[str, Condition]:

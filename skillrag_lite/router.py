@@ -1,5 +1,6 @@
 """The router: on a failure, say which of the four skills should act."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,21 +86,22 @@ def score(backbone, cases: list[Case]) -> list[Diagnosis]:
     return [Diagnosis(LABELS[i], "", usage) for i, usage in zip(best, usages, strict=True)]
 
 
-def gains(backbone, cases: list[Case]) -> tuple[np.ndarray, list[Usage]]:
-    """What each label's log-likelihood gains by each case, shape (n, 4), in nats; and the costs.
-
-    It is set against the likelihood after an empty case, which a small model's liking for one
-    label, and the labels' lengths, do not survive.
-    """
-    prompts = [label_prompt(shown) for shown in (NOTHING, *(case.shown for case in cases))]
-    empty, *scored = backbone.score(prompts, OPTIONS)
-    likely = np.array([s.logprobs for s in scored]).reshape(-1, len(LABELS))
-    return likely - np.array(empty.logprobs), [s.usage for s in scored]
-
-
 def label_prompt(shown: str) -> Prompt:
     """The prompt for what is shown of a case, whose reply is one of OPTIONS."""
     return Prompt(_LABEL_SHOTS, shown, DIAGNOSIS.mark)
+
+
+def gains(backbone, cases: list[Case], ask: Callable[[str], Prompt] = label_prompt,
+          options: list[str] = OPTIONS) -> tuple[np.ndarray, list[Usage]]:  # fmt: skip
+    """What each option's log-likelihood gains by each case, (n, n_options), in nats; the costs.
+
+    It is set against the likelihood after an empty case, which a small model's liking for one
+    option, and the options' lengths, do not survive.
+    """
+    prompts = [ask(shown) for shown in (NOTHING, *(case.shown for case in cases))]
+    empty, *scored = backbone.score(prompts, options)
+    likely = np.array([s.logprobs for s in scored]).reshape(-1, len(options))
+    return likely - np.array(empty.logprobs), [s.usage for s in scored]
 
 
 ROUTERS = {"generate": generate, "score": score}
