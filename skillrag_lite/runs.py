@@ -12,6 +12,7 @@ from .methods import GATED, METHODS, ROUTER, UNTRAINED, choose, no_retrieval, si
 from .preparation import Part, parts, prepare, prepare_router
 from .probe_router import certified
 from .router import ROUTERS
+from .scores import bootstrap
 from .show import score_row, table
 from .skills import SKILLS, write_queries
 from .trace import Trace
@@ -91,6 +92,7 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
     shown = table(rows)
     for row, its in zip(rows, traces.values(), strict=True):
+        _, row["retrievals_low"], row["retrievals_high"] = bootstrap([t.retrievals for t in its])
         row["stopped_by"] = Counter(t.stopped_by for t in its)
         row["labels"] = Counter(r.label for t in its for r in t.rounds if r.label)
     command = f"python -m skillrag_lite run --profile {profile} --dataset {dataset} "

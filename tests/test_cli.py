@@ -121,7 +121,8 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     assert [row["method"] for row in written["rows"]] == ["single_step", "probing_rag", "flare"]
     assert list(written["rows"][0]) == [
         "dataset", "method", "n", "em", "acc", "acc_low", "acc_high", "acc_loose", "f1",
-        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds", "stopped_by", "labels",
+        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds", "retrievals_low",
+        "retrievals_high", "stopped_by", "labels",
     ]  # fmt: skip
     assert written["rows"][1]["stopped_by"] == {"sufficient": 70}
     assert {(row["dataset"], row["n"]) for row in written["rows"]} == {("atlas", 70)}
