@@ -58,12 +58,15 @@ def precision_recall(stopped, truth) -> tuple[float, float]:
     return float(hits / max(stopped.sum(), 1)), float(hits / max(truth.sum(), 1))
 
 
+NEVER = 2.0  # a threshold that no probability reaches
+
+
 @dataclass(frozen=True)
 class ExitThreshold:
     """The `score` router with a dial: it exits where the exit label's probability reaches theta.
 
-    Elsewhere it names the likeliest of the other labels; above 1 it never exits. Ours; stands where
-    a router does. Taught in chapter 08.
+    Elsewhere it names the likeliest of the other labels. Ours; stands where a router does. Taught
+    in chapter 08.
     """
 
     theta: float

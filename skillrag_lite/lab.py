@@ -35,7 +35,7 @@ class Lab:
         """The gate that was trained for this profile, on the Atlas or on the benchmarks."""
         return Gate.load(self.trained)
 
-    def run(self, questions: list[Question], router: str = "score") -> list[Trace]:
+    def run(self, questions: list[Question], router: str | Callable = "score") -> list[Trace]:
         """Answer the questions by the full loop."""
         return loop.run(questions, self.backbone, self.retriever, self.gate, router)
 

@@ -6,9 +6,19 @@ from tqdm.auto import tqdm
 
 from . import adaptive_rag, calibration, data, loop, results, training
 from .data import Question
+from .exits import NEVER, ExitThreshold
 from .generation import POOLS
 from .lab import RECORDINGS, Lab, open_lab, trained
-from .methods import GATED, METHODS, ROUTER, UNTRAINED, choose, no_retrieval, single_step
+from .methods import (
+    GATED,
+    METHODS,
+    ROUTER,
+    UNTRAINED,
+    choose,
+    no_retrieval,
+    single_step,
+    with_skill_rag,
+)
 from .preparation import Part, parts, prepare, prepare_router
 from .probe_router import certified
 from .router import ROUTERS
@@ -57,8 +67,11 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
             adaptive_rag.read(questions, lab.backbone)
         for name, method in METHODS.items():
             _run(name, method, test, lab)
-        for name in GATED:  # chapter 05 compares them at the gate's own threshold
+        for name in GATED:  # chapters 05 and 08 compare them at the gate's own threshold
             METHODS[name](test, lab, lab.gate.tau)
+        with_skill_rag(test, lab, lab.gate.tau, "probe", exit=False)
+        for questions in (part.dev, test):
+            lab.run(questions, ExitThreshold(NEVER))
         failed = certified(single_step(test, lab))
         for route in ROUTERS.values():
             route(lab.backbone, [loop.case(t.question, t.rounds[0]) for t in failed])
