@@ -144,9 +144,10 @@ def test_a_result_keeps_its_commit_until_its_numbers_change(answered, monkeypatc
 
 
 def test_the_probe_router_is_trained_on_the_atlas_for_any_dataset(answered, monkeypatch):
-    monkeypatch.setattr(runs.data, "load", lambda name, split: [])
-    monkeypatch.setattr(runs, "score_row", lambda *_: {"method": "x"})
-    monkeypatch.setattr(runs, "_run", lambda *_: [])
+    asked = [Question("0", "which river flows through Paris?", ("Seine",))]
+    monkeypatch.setattr(runs.data, "load", lambda name, split: asked)
+    stand_in = {"skill_rag_probe": methods.METHODS["single_step"]}
+    monkeypatch.setattr(runs, "choose", lambda names: stand_in)
     runs.compare("pocket", "nq", "test", "skill_rag_probe")
     assert answered == [("pocket", "nq"), ("pocket", "atlas")]
 
