@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from . import adaptive_rag, calibration, data, probe_router, text_classifier, training
 from .data import Question
-from .lab import Lab, open_lab
+from .lab import Lab, trained
 from .methods import ADAPTIVE, ADAPTIVE_TEXT, CALIBRATED, METHODS, ROUTER
 from .probe import stack
+from .recorder import Recorder
+from .retrieve import BM25
 from .training import Examples
 
 TRAIN, DEV = 150, 60  # questions of each dataset, where not all of them are taken
@@ -35,14 +37,16 @@ class Part:
         )  # fmt: skip
 
 
-def parts(profile: str, dataset: str) -> list[Part]:
+def parts(backbone: Recorder, dataset: str) -> list[Part]:
     """What a run on that dataset is prepared with: the Atlas itself, or the in-domain benchmarks.
 
-    No out-of-domain set trains a probe or moves a threshold (Skill-RAG v2 §4.1).
+    No out-of-domain set trains a probe or moves a threshold (Skill-RAG v2 §4.1). All parts share
+    the one model.
     """
+    folder = trained(backbone.profile.name, dataset)
     names = ("atlas",) if dataset == "atlas" else data.IN_DOMAIN
     return [
-        Part(open_lab(profile, name, "auto"), data.load(name, "train")[:TRAIN],
+        Part(Lab(backbone, BM25(data.corpus(name)), folder), data.load(name, "train")[:TRAIN],
              data.load(name, "dev")[:DEV], BIAS.get(name))
         for name in names
     ]  # fmt: skip

@@ -98,9 +98,9 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     lab = open_lab(profile, dataset, mode="auto")
     questions = data.load(dataset, split)[:n]
     if not chosen.keys() <= UNTRAINED.keys() and not (lab.trained / calibration.FILE).is_file():
-        prepare(parts(profile, dataset))
+        prepare(parts(lab.backbone, dataset))
     if "skill_rag_probe" in chosen and not (trained(profile) / ROUTER).is_file():
-        prepare_router(*parts(profile, "atlas"))
+        prepare_router(*parts(lab.backbone, "atlas"))
     traces = {name: _run(name, method, questions, lab) for name, method in chosen.items()}
     rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
     shown = table(rows)

@@ -37,7 +37,7 @@ def answered(monkeypatch, tmp_path):
     prepared = []
     monkeypatch.setattr(runs, "prepare", prepared.extend)
     monkeypatch.setattr(runs, "prepare_router", prepared.append)
-    monkeypatch.setattr(runs, "parts", lambda *named: [named])
+    monkeypatch.setattr(runs, "parts", lambda backbone, name: [(backbone.profile.name, name)])
     return prepared
 
 

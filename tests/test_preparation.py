@@ -136,18 +136,22 @@ def test_a_recording_holds_what_the_chapters_ask_for(atlas, tmp_path, monkeypatc
     assert len(kept) < len(part.lab.backbone.store.keys())  # what only calibration asked stays out
 
 
-def test_a_benchmark_is_prepared_with_the_in_domain_sets_only(monkeypatch, tmp_path):
-    opened = []
-    monkeypatch.setattr(preparation, "open_lab", lambda *asked: opened.append(asked))
+def test_a_benchmark_is_prepared_with_the_in_domain_sets_only(monkeypatch):
+    searched = []
+    monkeypatch.setattr(preparation, "BM25", lambda corpus: searched.append(corpus) or corpus)
+    monkeypatch.setattr(data, "corpus", lambda name: f"corpus of {name}")
     monkeypatch.setattr(
         data, "load", lambda name, split: [f"{name} {split} {i}" for i in range(999)]
     )
-    parts = preparation.parts("pocket", "musique")
-    assert opened == [("pocket", name, "auto") for name in ("nq", "triviaqa", "hotpotqa")]
+    model = Recorder(tiny_profile(), None)
+    parts = preparation.parts(model, "musique")
+    assert searched == [f"corpus of {name}" for name in ("nq", "triviaqa", "hotpotqa")]
+    assert all(p.lab.backbone is model for p in parts)  # loaded once
+    assert {p.lab.trained for p in parts} == {lab.trained("random", "nq")}
     assert [(len(p.train), len(p.dev)) for p in parts] == [(150, 60)] * 3
     assert parts[2].train[149] == "hotpotqa train 149" and parts[0].dev[0] == "nq dev 0"
     assert [p.bias for p in parts] == ["B", "B", "C"]
-    [atlas] = preparation.parts("laptop", "atlas")
+    [atlas] = preparation.parts(model, "atlas")
     assert atlas.bias is None and len(atlas.train) == 150
     assert lab.trained("laptop", "musique") == lab.trained("laptop", "nq") != lab.trained("laptop")
 
