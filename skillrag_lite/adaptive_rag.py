@@ -40,14 +40,13 @@ def silver(questions: list[Question], none, single, multi, bias: str | None = No
 def label(questions: list[Question], none, single, backbone, retriever,
           bias: str | None = None) -> list[str]:  # fmt: skip
     """The silver labels from the two cheaper strategies' replies; IRCoT runs where both failed."""
-    solved = silver(questions, none, single, none, bias=C)
-    hard = [i for i, found in enumerate(solved) if found == C]
-    multi = list(none)
-    for i, trace in zip(
-        hard, ircot.run([questions[i] for i in hard], backbone, retriever), strict=True
-    ):
-        multi[i] = trace
-    return silver(questions, none, single, multi, bias)
+    unsolved = [
+        i for i, (question, *replies) in enumerate(zip(questions, none, single, strict=True))
+        if not any(acc(reply.answer, question.answers) for reply in replies)
+    ]  # fmt: skip
+    chains = ircot.run([questions[i] for i in unsolved], backbone, retriever)
+    multi = dict(enumerate(none)) | dict(zip(unsolved, chains, strict=True))
+    return silver(questions, none, single, multi.values(), bias)
 
 
 def _bias(question: Question) -> str:

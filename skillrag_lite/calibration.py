@@ -10,7 +10,6 @@ import numpy as np
 from .data import Question
 from .gate import Point
 from .lab import Lab
-from .scores import acc
 
 FILE = "sweeps.json"
 
@@ -33,7 +32,7 @@ def sweep(method: Callable, dev: list[tuple[list[Question], Lab]], n: int = 7) -
     points = []
     for tau in (low - 1e-3, *between, high + 1e-3):
         traces = run(round(float(tau), 4))
-        right = [acc(t.answer, t.question.answers) for t in traces]
+        right = [t.right for t in traces]
         searches = [t.retrievals for t in traces]
         points.append(Point(round(float(tau), 4), float(np.mean(searches)), float(np.mean(right))))
     return points

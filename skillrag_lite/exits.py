@@ -8,7 +8,6 @@ from . import router
 from .data import Question
 from .loop import case
 from .router import Diagnosis
-from .scores import acc
 from .skills import EXIT, LABELS, Case
 from .trace import Trace
 
@@ -18,12 +17,7 @@ def hard(traces: list[Trace]) -> list[int]:
 
     Source: Skill-RAG v2 §4.5. Taught in chapter 08.
     """
-    return [i for i, t in enumerate(traces) if t.stopped_by == "budget" and not right(t)]
-
-
-def right(trace: Trace) -> int:
-    """Whether the answer that stands is right (ACC, 0 or 1)."""
-    return acc(trace.answer, trace.question.answers)
+    return [i for i, t in enumerate(traces) if t.stopped_by == "budget" and not t.right]
 
 
 def absent(question: Question) -> bool:
@@ -42,8 +36,8 @@ def exits(with_exit: list[Trace], without: list[Trace]) -> dict:
     return {
         "n": len(pairs),
         "exit_rate": len(saved) / len(pairs),
-        "acc_with": float(np.mean([right(a) for a, _ in pairs])),
-        "acc_without": float(np.mean([right(b) for _, b in pairs])),
+        "acc_with": float(np.mean([a.right for a, _ in pairs])),
+        "acc_without": float(np.mean([b.right for _, b in pairs])),
         "saved": float(np.mean(saved)) if saved else 0.0,
     }
 

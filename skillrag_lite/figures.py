@@ -4,7 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from .gate import calibrate
-from .scores import acc
 from .trace import Trace
 
 RIGHT, WRONG, INK, CONTROL = "#2a9d4e", "#d1762b", "#4878a8", "#999999"
@@ -84,7 +83,7 @@ def endings(traces: list[Trace], title: str):
     for reason, right, colour in kinds:
         its = [t for t in traces if t.stopped_by == reason]
         if right is not None:
-            its = [t for t in its if acc(t.answer, t.question.answers) == right]
+            its = [t for t in its if t.right == right]
         name = reason if right is None else f"trusted, {'right' if right else 'wrong'}"
         heights = np.bincount([t.retrievals for t in its], minlength=len(bottom))
         axes.bar(range(len(bottom)), heights, bottom=bottom, color=colour, label=name)

@@ -28,9 +28,8 @@ class Part:
         """The split's questions under both conditions."""
         return training.examples(getattr(self, split), self.lab.backbone, self.lab.retriever)
 
-    def silver(self, split: str) -> list[str]:
-        """Adaptive-RAG's label of each of the split's questions."""
-        seen = self.answered(split)
+    def silver(self, seen: Examples) -> list[str]:
+        """Adaptive-RAG's label of each of the answered questions."""
         return adaptive_rag.label(
             seen.questions, seen.closed, seen.retrieved, self.lab.backbone, self.lab.retriever,
             self.bias,
@@ -59,14 +58,14 @@ def prepare(parts: list[Part]) -> None:
     """
     folder = parts[0].lab.trained
     print("train and dev: closed book and single step", flush=True)
-    train, dev = (_all([part.answered(split) for part in parts]) for split in ("train", "dev"))
-    training.train_gate(train, dev).save(folder)
+    train, dev = ([part.answered(split) for part in parts] for split in ("train", "dev"))
+    training.train_gate(_all(train), _all(dev)).save(folder)
     print("train and dev: the cheapest strategy that answers each question", flush=True)
     if source := parts[0].lab.backbone.profile.text_classifier:
-        classifier = text_classifier.fit(source, *_texts(parts, "train"), *_texts(parts, "dev"))
+        classifier = text_classifier.fit(source, *_texts(parts, train), *_texts(parts, dev))
         classifier.save(folder / ADAPTIVE_TEXT)
     else:
-        classifier = adaptive_rag.train(*_looks(parts, "train"), *_looks(parts, "dev"))
+        classifier = adaptive_rag.train(*_looks(parts, train), *_looks(parts, dev))
         classifier.save(folder / ADAPTIVE)
     print("dev: the thresholds", flush=True)
     asked = [(part.dev, part.lab) for part in parts]
@@ -89,16 +88,17 @@ def _all(each: list[Examples]) -> Examples:
     return Examples(*(sum(parts, []) for parts in zip(*lists, strict=True)))
 
 
-def _looks(parts, split):
+def _looks(parts, seen):
     """Question states and silver labels of all parts."""
-    looks = [look for p in parts for look in adaptive_rag.read(getattr(p, split), p.lab.backbone)]
-    return stack(looks), _silver(parts, split)
+    pairs = zip(parts, seen, strict=True)
+    looks = [look for p, its in pairs for look in adaptive_rag.read(its.questions, p.lab.backbone)]
+    return stack(looks), _silver(parts, seen)
 
 
-def _texts(parts, split):
+def _texts(parts, seen):
     """The questions' words and silver labels of all parts."""
-    return [q.question for part in parts for q in getattr(part, split)], _silver(parts, split)
+    return [q.question for its in seen for q in its.questions], _silver(parts, seen)
 
 
-def _silver(parts, split):
-    return [label for part in parts for label in part.silver(split)]
+def _silver(parts, seen):
+    return [label for p, its in zip(parts, seen, strict=True) for label in p.silver(its)]

@@ -60,7 +60,8 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
             training.examples(questions, lab.backbone, lab.retriever)
 
     def labels():
-        part.silver("train"), part.silver("dev")
+        for split in ("train", "dev"):
+            part.silver(part.answered(split))
 
     def tests():
         for questions in (part.train, part.dev):

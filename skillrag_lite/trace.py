@@ -7,6 +7,7 @@ from itertools import pairwise
 from . import card
 from .data import Passage, Question
 from .generation import Generation, Usage
+from .scores import acc
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Trace:
     def answer(self) -> str:
         """The last round's answer: the one that stands."""
         return self.rounds[-1].generation.answer
+
+    @property
+    def right(self) -> int:
+        """Whether that answer is right: 1 or 0, by ACC."""
+        return acc(self.answer, self.question.answers)
 
     @property
     def retrievals(self) -> int:

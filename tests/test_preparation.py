@@ -102,7 +102,7 @@ def test_a_profile_that_names_a_text_model_has_adaptive_rag_read_the_words(
     traces = methods.METHODS["adaptive_rag"](test, part.lab)
     assert not (tmp_path / methods.ADAPTIVE).exists()
     classifier = TextClassifier.load(tmp_path / methods.ADAPTIVE_TEXT)
-    silver = set(part.silver("train"))
+    silver = set(part.silver(part.answered("train")))
     assert set(classifier.labels) == silver and len(silver) > 1
     chosen = classifier.predict([q.question for q in test])
     assert [t.retrievals == 0 for t in traces] == [label == "A" for label in chosen]
