@@ -119,6 +119,42 @@ def costs(rows: list[dict], cost: str, title: str, xlabel: str):
     return _finish(figure)
 
 
+def efficiency(panels: list[dict], title: str):
+    """Rows of `efficiency.panel`: rounds, skill shares, and what is gained for what is saved."""
+    figure, (rounds, shares, gains) = plt.subplots(
+        3, figsize=(6.4, 2.6 + 0.75 * len(panels)), layout="constrained",
+        height_ratios=(1, 1, max(1, 4 / len(panels))),
+    )  # fmt: skip
+    names, places = [p["dataset"] for p in panels], np.arange(len(panels))
+    for method, shift, colour in (("probing_rag", -0.15, CONTROL), ("skill_rag", 0.15, INK)):
+        means, lows, highs = np.array([p["rounds"][method] for p in panels]).T
+        rounds.errorbar(means, places + shift, xerr=[means - lows, highs - means], fmt="o",
+                        color=colour, capsize=2, label=method)  # fmt: skip
+    rounds.set(xlabel="searches a question", xlim=(0, None))
+    rounds.legend(frameon=False, fontsize=8)
+    left = np.zeros(len(panels))
+    for label in sorted({label for p in panels for label in p["shares"]}):
+        widths = np.array([p["shares"].get(label, 0) for p in panels])
+        shares.barh(places, widths, left=left, height=0.6, label=label)
+        left += widths
+    shares.set(xlabel="share of the router's labels")
+    shares.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False, fontsize=8)
+    for axes in (rounds, shares):
+        axes.set_yticks(places, names)
+        axes.invert_yaxis()
+    for p, marker in zip(panels, "osD^vPX*h", strict=False):
+        (saved, *across), (gain, *up) = p["saved"], p["gain"]
+        gains.errorbar(saved, gain, [[gain - up[0]], [up[1] - gain]],
+                       [[saved - across[0]], [across[1] - saved]], fmt=marker, capsize=2,
+                       elinewidth=0.8, label=p["dataset"])  # fmt: skip
+    gains.axhline(0, color=CONTROL, linestyle=":")
+    gains.axvline(0, color=CONTROL, linestyle=":")
+    gains.set(xlabel="searches saved a question", ylabel="ACC gained")
+    gains.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False, fontsize=8)
+    figure.suptitle(title)
+    return _finish(figure)
+
+
 def failure_maps(maps: dict[str, dict[str, np.ndarray]], kinds, right, title: str):
     """Maps of the failures, a row a method of drawing, a panel a condition, a colour a cause.
 

@@ -78,7 +78,9 @@ def fit(states, right, dev_states, dev_right, config: ProbeConfig = ProbeConfig(
     probe.mean.copy_(x.mean(0))
     probe.std.copy_(x.std(0) + 1e-6)
     weight = torch.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))  # (N,)
-    optimizer = torch.optim.AdamW(probe.parameters(), config.lr, weight_decay=config.weight_decay)
+    optimizer = torch.optim.AdamW(
+        probe.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
+    )
     draw = torch.Generator().manual_seed(config.seed)
     best, best_weights, waited = -1.0, None, 0
     for _ in range(config.epochs):

@@ -1,10 +1,8 @@
 """Runs that leave something behind: the committed recordings, and tables of scores."""
 
-from collections import Counter
-
 from tqdm.auto import tqdm
 
-from . import adaptive_rag, calibration, data, loop, results, training
+from . import adaptive_rag, calibration, data, loop, outcomes, results, training
 from .data import Question
 from .exits import NEVER, ExitThreshold
 from .generation import POOLS
@@ -22,7 +20,6 @@ from .methods import (
 from .preparation import Part, parts, prepare, prepare_router
 from .probe_router import certified
 from .router import ROUTERS
-from .scores import bootstrap
 from .show import score_row, table
 from .skills import SKILLS, write_queries
 from .trace import Trace
@@ -106,9 +103,7 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
     shown = table(rows)
     for row, its in zip(rows, traces.values(), strict=True):
-        _, row["retrievals_low"], row["retrievals_high"] = bootstrap([t.retrievals for t in its])
-        row["stopped_by"] = Counter(t.stopped_by for t in its)
-        row["labels"] = Counter(r.label for t in its for r in t.rounds if r.label)
+        row["outcomes"] = outcomes.pack(outcomes.of(its))
     command = f"python -m skillrag_lite run --profile {profile} --dataset {dataset} "
     command += f"--split {split} --methods {methods}" + (f" --n {n}" if n else "")
     path = results.write(dataset, lab.backbone.profile, rows, command)

@@ -8,7 +8,7 @@ from conftest import FakeBackbone, FakeGate, reply
 
 import skillrag_lite
 from skillrag_lite import __main__ as cli
-from skillrag_lite import lab, methods, results, runs, show
+from skillrag_lite import lab, methods, outcomes, results, runs, show
 from skillrag_lite.data import Passage, Question
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
@@ -121,10 +121,10 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     assert [row["method"] for row in written["rows"]] == ["single_step", "probing_rag", "flare"]
     assert list(written["rows"][0]) == [
         "dataset", "method", "n", "em", "acc", "acc_low", "acc_high", "acc_loose", "f1",
-        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds", "retrievals_low",
-        "retrievals_high", "stopped_by", "labels",
+        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds", "outcomes",
     ]  # fmt: skip
-    assert written["rows"][1]["stopped_by"] == {"sufficient": 70}
+    kept = outcomes.unpack(written["rows"][1]["outcomes"])
+    assert len(kept) == 70 and {o.stopped_by for o in kept} == {"sufficient"}
     assert {(row["dataset"], row["n"]) for row in written["rows"]} == {("atlas", 70)}
     path.unlink()
     assert cli.main(written["made_by"].split()[3:]) == 0  # the command that it names
