@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # On two busy cores, waiting threads should sleep: by default they spin, and everything takes longer.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help book test lab clean
+.PHONY: help book test lab seeds clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
@@ -42,6 +42,13 @@ test: $(READY)  ## unit tests, every notebook cell against its committed output,
 
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(VENV)/bin/jupyter lab notebooks
+
+seeds: $(READY)  ## rerun what is random under three seeds: probe, dev's halves, t-SNE (3 minutes)
+	for chapter in 02_probe_training 03_gating 07_failure_space; do \
+		for seed in 0 1 2; do \
+			$(RUN) -m tools.rerun $$chapter --set SEED=$$seed || exit 1; \
+		done; \
+	done
 
 clean:  ## remove the pages and the environment (weights stay in their cache)
 	rm -rf _build $(VENV)

@@ -14,10 +14,11 @@ def write(folder: str, profile: Profile, rows: list[dict], made_by: str, seed: i
     """Write rows of scores, and all that it takes to have them again; returns the file's path.
 
     `rows` are those of `show.score_row` with their dataset in front; `made_by` is the command,
-    `seed` that of the intervals: all else in a run is greedy. A file with the same rows is left as
-    it is, so that the commit it names is the one that found them.
+    `seed` that of all that is random: intervals, and in some chapters more; another seed than 0 has
+    a file of its own. A file with the same rows is left as it is, so that the commit it names is
+    the one that found them.
     """
-    path = RESULTS / folder / f"{profile.name}.json"
+    path = RESULTS / folder / f"{_name(profile.name, seed)}.json"
     rows = [{k: round(v, 4) if isinstance(v, float) else v for k, v in r.items()} for r in rows]
     if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["rows"] == rows:
         return path
@@ -41,14 +42,18 @@ def rerun(chapter: str, **parameters) -> str:
     return " ".join(["python -m tools.rerun", chapter, *given])
 
 
-def read(folder: str) -> dict[str, dict]:
+def read(folder: str, seed: int = 0) -> dict[str, dict]:
     """The files that `write` left in a folder, by profile, the smallest model first."""
-    paths = {name: RESULTS / folder / f"{name}.json" for name in PROFILES}
+    paths = {name: RESULTS / folder / f"{_name(name, seed)}.json" for name in PROFILES}
     return {
         name: json.loads(path.read_text(encoding="utf-8"))
         for name, path in paths.items()
         if path.is_file()
     }
+
+
+def _name(profile, seed):
+    return f"{profile}-seed{seed}" if seed else profile
 
 
 def _commit() -> str:

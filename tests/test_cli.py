@@ -135,12 +135,22 @@ def test_a_result_keeps_its_commit_until_its_numbers_change(answered, monkeypatc
     profile = lab.profiles.get("tiny")
     for commit, rows in (("one", [{"acc": 1 / 3}]), ("two", [{"acc": 1 / 3}])):
         monkeypatch.setattr(results, "_commit", lambda commit=commit: commit)
-        results.write("somewhere", profile, rows, "by hand", seed=1)
+        results.write("somewhere", profile, rows, "by hand")
     written = results.read("somewhere")
     assert list(written) == ["tiny"] and written["tiny"]["commit"] == "one"
-    assert written["tiny"]["rows"] == [{"acc": 0.3333}] and written["tiny"]["seed"] == 1
+    assert written["tiny"]["rows"] == [{"acc": 0.3333}]
     results.write("somewhere", profile, [{"acc": 0.5}], "by hand")
     assert results.read("somewhere")["tiny"]["commit"] == "two"
+
+
+def test_another_seed_has_a_file_of_its_own(answered):
+    profile = lab.profiles.get("tiny")
+    for seed in (0, 2):
+        results.write("somewhere", profile, [{"acc": seed}], "by hand", seed)
+    for seed in (0, 2):
+        written = results.read("somewhere", seed)["tiny"]
+        assert written["seed"] == written["rows"][0]["acc"] == seed
+    assert results.read("somewhere", 1) == {}
 
 
 def test_the_probe_router_is_trained_on_the_atlas_for_any_dataset(answered, monkeypatch):

@@ -122,7 +122,7 @@ def exit_saved(runs, claims, claim, end):
 def of_chapter(runs, claims, claim):
     """A row that is a mean already, with its interval where there is one."""
     folder, method, column, landmark = CHAPTERS[claim["id"]]
-    [row] = [row for row in runs.files[folder]["rows"] if row["method"] == method]
+    row = next(row for row in runs.files[folder]["rows"] if row["method"] == method)
     ends = [row.get(f"{column}_{end}", row[column]) for end in ("low", "high")]
     return (row[column], *ends, row["n"]), landmark, side(claim["value"], landmark)
 
