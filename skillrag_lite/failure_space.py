@@ -51,14 +51,28 @@ def separation(x: np.ndarray, seed: int = 0, n: int = 99) -> tuple[float, float]
     in two, so a silhouette alone says nothing.
     """
     rng = np.random.default_rng(seed)
-    spread = x.std(0)
+    seen, spread = _silhouette(x, seed), x.std(0)
+    clouds = [_silhouette(rng.normal(size=x.shape) * spread, seed) for _ in range(n)]
+    return seen, float((1 + sum(cloud >= seen for cloud in clouds)) / (1 + n))
 
-    def silhouette(points):
-        return silhouette_score(points, KMeans(2, n_init=4, random_state=seed).fit_predict(points))
 
-    seen = silhouette(x)
-    clouds = [silhouette(rng.normal(size=x.shape) * spread) for _ in range(n)]
-    return float(seen), float((1 + sum(cloud >= seen for cloud in clouds)) / (1 + n))
+def dissolution(before, after, seed: int = 0, n: int = 99) -> tuple[float, float]:
+    """How much less clearly two clusters describe the points than they did, and a p-value.
+
+    The mean silhouette of as many points drawn from `before` (n_before, n_axes) as there are in
+    `after` (n_after, n_axes; no more of them), less that of `after`. The p-value is the share of n
+    such draws that look no better than `after`: fewer points alone can blur two clusters.
+    """
+    rng, seen = np.random.default_rng(seed), _silhouette(after, seed)
+    draws = [rng.choice(len(before), len(after), replace=False) for _ in range(n)]
+    drawn = [_silhouette(before[rows], seed) for rows in draws]
+    p = (1 + sum(silhouette <= seen for silhouette in drawn)) / (1 + n)
+    return float(np.mean(drawn) - seen), float(p)
+
+
+def _silhouette(points, seed):
+    halves = KMeans(2, n_init=4, random_state=seed).fit_predict(points)
+    return float(silhouette_score(points, halves))
 
 
 def agreement(clusters, types, seed: int = 0, n: int = 999) -> tuple[float, float]:

@@ -37,6 +37,18 @@ def test_two_groups_stand_out_and_one_cloud_does_not(two):
     assert low < seen and p > 0.05
 
 
+def test_two_groups_that_merge_have_dissolved_and_fewer_of_them_have_not(two):
+    states, whose = two
+    x = failure_space.fit(states).axes(states)
+    merged = np.concatenate(
+        [x[whose == 0], x[whose == 1] - x[whose == 1].mean(0) + x[whose == 0].mean(0)]
+    )
+    lost, p = failure_space.dissolution(x, merged[::2])
+    assert lost > 0.2 and p == 0.01
+    kept, p = failure_space.dissolution(x, x[::2])
+    assert abs(kept) < 0.05 and p > 0.05
+
+
 def test_agreement_is_one_for_the_same_partition_and_nothing_for_a_shuffled_one(two):
     _, whose = two
     assert failure_space.agreement(1 - whose, whose) == (1.0, 0.001)

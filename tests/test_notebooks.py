@@ -96,6 +96,15 @@ def test_no_output_names_a_folder_of_this_machine(chapter):
             assert not found, found.group()
 
 
+def test_every_figure_says_in_words_what_it_shows(chapter):
+    for cell in code(chapter):
+        shown = [o for o in cell.outputs if "image/png" in o.get("data", {})]
+        for output in shown:
+            assert cell.metadata["mystnb"]["image"]["alt"] == output.metadata["image/png"]["alt"]
+            title, *axes = output.metadata["image/png"]["alt"].split(". ")
+            assert len(title.split()) > 3 and axes or "; x: " in title
+
+
 def nbval(folder):
     """Compare the first chapter in a copy of the repository, with the copy's own package."""
     return subprocess.run(

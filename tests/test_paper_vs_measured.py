@@ -1,4 +1,4 @@
-"""The page that holds the papers' numbers against ours: it is the files', and its rules are right."""
+"""The page that holds the papers' numbers against ours: it says what the files say."""
 
 import json
 import re

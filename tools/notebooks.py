@@ -23,10 +23,15 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def normalise(notebook):
-    """Keep of the metadata only what is the same on every machine: kernel, language, tags."""
+    """Keep of the metadata what is the same on every machine: kernel, language, tags, and what a
+    figure's output says of itself, where the book looks for it."""
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     for cell in notebook.cells:
-        cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        for output in cell.get("outputs", []):
+            if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
+                kept["mystnb"] = {"image": {"alt": alt}}
+        cell.metadata = kept
     return notebook
 
 
