@@ -12,21 +12,12 @@ from .skills import QUERY, REWRITE, SKILLS, Case, Skill, shots, write_queries
 from .trace import Trace
 
 LIST = Decoding(max_new_tokens=320, answer_tokens=0, mark="", stop=(), states=False)
-# A worked example from another matter, so that the model takes over its form and nothing else.
-EXAMPLE = (
-    "Name five ways of finding a key that was lost, each on a line of its own: a name, a colon, "
-    "and what to do.",
-    "retracing: Walk once more the way that you came.\n"
-    "asking: Ask everyone who was in the room.\n"
-    "emptying: Empty every pocket and bag on a table.\n"
-    "lighting: Shine a lamp flat across the floor.\n"
-    "waiting: Do something else until you remember.",
-)
 REQUEST = (
-    "Name {n} ways of writing a better search query after a search for a question failed, each on "
-    "a line of its own: a name, a colon, and what to do."
+    "A question was searched for, and the passages that came back did not answer it. Invent {n} "
+    "different skills that each write a better search query. Number them. Write each on one line: "
+    "the skill's name, a colon, and one sentence that says what to do."
 )
-LINE = re.compile(r"^[\W\d]*([A-Za-z][\w -]{2,39}?)[*\s]*:[*\s]*(\S.{9,})$")
+LINE = re.compile(r"^\d+[.)]\s*(\S.{9,})$")
 CHOOSE = "These are the ways of mending a search that failed:\n{}\nI will say which one fits."
 
 
@@ -39,25 +30,24 @@ class Condition:
 
 
 def invent(backbone, n: int = 8) -> list[Skill]:
-    """Skills that the model makes up itself, at most n, each name once.
+    """Skills that the model makes up itself, at most n, each once; what it wrote is name and task.
 
-    It is asked once; lines that are not a name, a colon and an instruction are left out. What to
-    do is the model's, the worked examples are those of rewriting. Source: Skill-RAG v1 §4.3 (more
-    than six; its prompt is not given). Taught in chapter 07.
+    It is asked once, and without a worked example, which a small model would copy; lines that are
+    not numbered are left out. The worked examples of the skills are those of rewriting. Source:
+    Skill-RAG v1 §4.3 (more than six; its prompt is not given). Taught in chapter 07.
     """
-    [reply] = backbone.generate([Prompt((EXAMPLE,), REQUEST.format(n=n))], LIST)
-    told = {}
-    for found in filter(None, (LINE.match(line.strip()) for line in reply.text.splitlines())):
-        told.setdefault(found[1].strip().lower(), found[2].strip())
-    return [Skill(name, what, REWRITE.examples) for name, what in list(told.items())[:n]]
+    [reply] = backbone.generate([Prompt((), REQUEST.format(n=n))], LIST)
+    lines = map(str.strip, reply.text.splitlines())
+    told = dict.fromkeys(found[1] for found in map(LINE.match, lines) if found)
+    return [Skill(line, line, REWRITE.examples) for line in list(told)[:n]]
 
 
 def choose(backbone, invented: list[Skill], cases: list[Case]) -> list[int]:
-    """The number of the invented skill whose name gains most by each case, as `router.score`."""
-    listed = "\n".join(f"{skill.name}: {skill.instruction}" for skill in invented)
-    ways = ((CHOOSE.format(listed), "Show me the case."),)
-    names = [f" {skill.name}" for skill in invented]
-    won, _ = router.gains(backbone, cases, lambda shown: Prompt(ways, shown, "Way:"), names)
+    """The number of the invented skill that gains most by each case, as `router.score`."""
+    names = [skill.name for skill in invented]
+    ways = ((CHOOSE.format("\n".join(names)), "Show me the case."),)
+    options = [f" {name}" for name in names]
+    won, _ = router.gains(backbone, cases, lambda shown: Prompt(ways, shown, "Way:"), options)
     return won.argmax(1).tolist()
 
 
@@ -66,8 +56,12 @@ def run(traces: list[Trace], backbone, retriever, route: Callable) -> dict[str, 
 
     A, as they are. B, a written diagnosis is added to the question, which is searched for once
     more. C, the skill that `route(backbone, cases)` names acts; an exit leaves the reply as it is.
-    D, the fitting one of the invented skills acts. Source: Skill-RAG v1 §4.3. Taught in chapter 07.
+    D, the fitting one of the invented skills acts. Raises ValueError where the model invented none.
+    Source: Skill-RAG v1 §4.3. Taught in chapter 07.
     """
+    invented = invent(backbone)
+    if not invented:
+        raise ValueError("the model invented no skill: it should write a numbered list of them")
     cases = [case(t.question, t.rounds[-1]) for t in traces]
     old = [c.reply for c in cases]
 
@@ -89,7 +83,6 @@ def run(traces: list[Trace], backbone, retriever, route: Callable) -> dict[str, 
     for i, query in zip(acting, written, strict=True):
         skilled[i] = query.answer
 
-    invented = invent(backbone)
     chosen = choose(backbone, invented, cases)
     prompts = [
         Prompt(shots(invented[k].instruction, invented[k].examples, QUERY.mark), c.shown)

@@ -7,11 +7,13 @@ from IPython.display import display
 from .gate import calibrate
 from .trace import Trace
 
-# From a palette that colour-blind readers can tell apart; large letters, for narrow screens.
+# Tableau's palette for colour-blind readers, its greys kept for controls; large letters, for
+# narrow screens.
 RIGHT, WRONG, INK, CONTROL = "#006BA4", "#C85200", "#595959", "#ABABAB"
+COLOURS = [RIGHT, "#FF800E", "#5F9ED1", WRONG, "#A2C8EC", "#FFBC79", INK]
 MARKERS = "osD^vPX*h"
-plt.style.use("tableau-colorblind10")
 plt.rcParams |= {
+    "axes.prop_cycle": plt.cycler(color=COLOURS),
     "figure.figsize": (5.6, 3.6),
     "figure.constrained_layout.use": True,
     "font.size": 11,

@@ -2,9 +2,18 @@
 
 from tqdm.auto import tqdm
 
-from . import adaptive_rag, calibration, data, loop, outcomes, results, training
+from . import (
+    adaptive_rag,
+    calibration,
+    conditions,
+    data,
+    loop,
+    outcomes,
+    results,
+    training,
+)
 from .data import Question
-from .exits import NEVER, ExitThreshold
+from .exits import NEVER, ExitThreshold, hard
 from .generation import POOLS
 from .lab import RECORDINGS, Lab, open_lab, trained
 from .methods import (
@@ -18,7 +27,7 @@ from .methods import (
     with_skill_rag,
 )
 from .preparation import Part, parts, prepare, prepare_router
-from .probe_router import certified
+from .probe_router import ProbeRouter, certified
 from .router import ROUTERS
 from .show import score_row, table
 from .skills import SKILLS, write_queries
@@ -52,7 +61,7 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
     """The keys of all that the chapters ask for, with the pools of states that they look at."""
     lab = part.lab
 
-    def conditions():
+    def first_steps():
         for questions in (part.train, part.dev, test):
             training.examples(questions, lab.backbone, lab.retriever)
 
@@ -77,9 +86,12 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
         cases = [loop.case(t.question, t.rounds[0]) for t in mendable]
         for skill in SKILLS:
             write_queries(lab.backbone, [skill] * len(cases), cases)
+        piled = METHODS["probing_rag"](test, lab, lab.gate.tau)
+        lost = [piled[i] for i in hard(piled)]
+        conditions.run(lost, lab.backbone, lab.retriever, ProbeRouter.load(lab.trained / ROUTER))
 
     kept = {}
-    for ask, pools in ((conditions, POOLS), (labels, ()), (tests, ("all",)))[: 3 if whole else 1]:
+    for ask, pools in ((first_steps, POOLS), (labels, ()), (tests, ("all",)))[: 3 if whole else 1]:
         lab.backbone.seen.clear()
         ask()
         kept = dict.fromkeys(lab.backbone.seen, pools) | kept

@@ -13,11 +13,13 @@ RIVERS = ("Seine", "Rhine", "Oder", "Elbe", "Main")
 CORPUS = BM25([Passage(name, name, f"The {name} is long.") for name in RIVERS])
 LABELS = ["evidence_not_used", skills.EXIT, router.UNPARSED]
 LISTED = """Here you are:
-1. **Simplify**: Use fewer words than before.
-2. Widen the net: Search for the country, not the town.
-- simplify: A name that is there already.
-A line without anything to it
-too short: no"""
+1. Use fewer words than before.
+2) Widen the net: search for the country.
+3. Use fewer words than before.
+- a line without a number
+4. no"""
+
+SKILLS = ["Use fewer words than before.", "Widen the net: search for the country."]
 
 
 def asked(number):
@@ -27,16 +29,16 @@ def asked(number):
 
 
 def script(prompt):
-    first = prompt.shots[0][0]
-    if first == conditions.EXAMPLE[0]:
+    if not prompt.shots:
         return reply(LISTED, mark="")
+    first = prompt.shots[0][0]
     if "give one label" in first:
         return reply("anything", "the Rhine is missing")
     if first.startswith(skills.FOCUS.instruction):
         return reply("Oder", "so")
     if first.startswith("Use fewer words"):
         return reply("Elbe", "so")
-    if first.startswith("Search for the country"):
+    if first.startswith("Widen the net"):
         return reply("Main", "so")
     found = next((name for name in RIVERS if f"{name}:" in prompt.ask), "nothing")
     return reply(f"new {found}")
@@ -44,7 +46,7 @@ def script(prompt):
 
 def test_each_condition_searches_with_its_own_query():
     def fit(prompt, options):
-        assert options == [" simplify", " widen the net"]
+        assert options == [f" {skill}" for skill in SKILLS]
         return [0.0, 1.0 if "question 1" in prompt.ask else -1.0]
 
     traces = [asked(i) for i in range(3)]
@@ -60,16 +62,19 @@ def test_each_condition_searches_with_its_own_query():
         "D": ["new Elbe", "new Main", "new Elbe"],
     }
     assert found["C"].actions == LABELS
-    assert found["D"].actions == ["simplify", "widen the net", "simplify"]
+    assert found["D"].actions == [SKILLS[0], SKILLS[1], SKILLS[0]]
 
 
-def test_what_is_no_skill_is_left_out_and_a_name_counts_once():
+def test_what_is_no_skill_is_left_out_and_each_counts_once():
     invented = conditions.invent(FakeBackbone(script))
-    assert [skill.name for skill in invented] == ["simplify", "widen the net"]
-    assert invented[0].instruction == "Use fewer words than before."
+    assert [skill.name for skill in invented] == SKILLS
+    assert [skill.instruction for skill in invented] == SKILLS
     assert len(conditions.invent(FakeBackbone(script), n=1)) == 1
 
 
-@pytest.mark.parametrize("said", ["", "Answer: Rome", "x" * 5000, ": :\n" * 99])
-def test_a_model_that_invents_nothing_invents_nothing(said):
-    assert conditions.invent(FakeBackbone(lambda _: reply(said, mark=""))) == []
+@pytest.mark.parametrize("said", ["", "Answer: Rome", "x" * 5000, "1.:\n" * 99])
+def test_a_model_that_invents_nothing_is_told_so(said):
+    silent = FakeBackbone(lambda _: reply(said, mark=""))
+    assert conditions.invent(silent) == []
+    with pytest.raises(ValueError, match="invented no skill"):
+        conditions.run([asked(0)], silent, CORPUS, route=None)

@@ -28,8 +28,11 @@ class Model(FakeBackbone):
     """Right about a third of the questions, by a hash of the prompt; notes the questions asked."""
 
     def __init__(self, golds):
-        super().__init__(self.write, lambda prompt, options: self.draw(prompt, 4), attend=self.look)
+        super().__init__(self.write, self.rate, attend=self.look)
         self.golds, self.seen = golds, set()
+
+    def rate(self, prompt, options):
+        return self.draw(prompt, len(options))
 
     def draw(self, prompt, n):
         return np.random.default_rng(int(digest(prompt.ask + prompt.lead)[:8], 16)).random(n)
@@ -40,6 +43,8 @@ class Model(FakeBackbone):
         return question
 
     def write(self, prompt):
+        if not prompt.shots:  # chapter 07 has it invent skills
+            return reply("1. Say it in other words.\n2. Say it more shortly.", mark="")
         values = self.draw(prompt, 9)
         question = self.note(prompt)
         right = values[0] < 0.35
