@@ -59,26 +59,31 @@ def record(profile: str, n: int | None = None) -> None:
 
 def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[str, ...]]:
     """The keys of all that the chapters ask for, with the pools of states that they look at."""
-    lab = part.lab
+    lab, splits = part.lab, (part.train, part.dev, test)
 
     def first_steps():
-        for questions in (part.train, part.dev, test):
+        for questions in splits:
             training.examples(questions, lab.backbone, lab.retriever)
 
-    def labels():
-        for split in ("train", "dev"):
-            part.silver(part.answered(split))
-
-    def tests():
-        for questions in (part.train, part.dev):
+    def read_by_gates_and_classifiers():
+        for questions in splits:
             adaptive_rag.read(questions, lab.backbone)
-        for name, method in METHODS.items():
-            _run(name, method, test, lab)
-        for name in GATED:  # chapters 05 and 08 compare them at the gate's own threshold
-            METHODS[name](test, lab, lab.gate.tau)
+        for name in GATED:
+            _run(name, METHODS[name], test, lab)
+            METHODS[name](test, lab, lab.gate.tau)  # chapters 05 and 08 give all loops one gate
         with_skill_rag(test, lab, lab.gate.tau, "probe", exit=False)
         for questions in (part.dev, test):
             lab.run(questions, ExitThreshold(NEVER))
+        piled = METHODS["probing_rag"](test, lab, lab.gate.tau)
+        lost = [piled[i] for i in hard(piled)]
+        conditions.run(lost, lab.backbone, lab.retriever, ProbeRouter.load(lab.trained / ROUTER))
+
+    def text_alone():
+        for split in ("train", "dev"):
+            part.silver(part.answered(split))
+        for name, method in METHODS.items():
+            if name not in GATED:
+                _run(name, method, test, lab)
         failed = certified(single_step(test, lab))
         for route in ROUTERS.values():
             route(lab.backbone, [loop.case(t.question, t.rounds[0]) for t in failed])
@@ -86,12 +91,10 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
         cases = [loop.case(t.question, t.rounds[0]) for t in mendable]
         for skill in SKILLS:
             write_queries(lab.backbone, [skill] * len(cases), cases)
-        piled = METHODS["probing_rag"](test, lab, lab.gate.tau)
-        lost = [piled[i] for i in hard(piled)]
-        conditions.run(lost, lab.backbone, lab.retriever, ProbeRouter.load(lab.trained / ROUTER))
 
     kept = {}
-    for ask, pools in ((first_steps, POOLS), (labels, ()), (tests, ("all",)))[: 3 if whole else 1]:
+    asked = {first_steps: POOLS, read_by_gates_and_classifiers: ("all",), text_alone: ()}
+    for ask, pools in list(asked.items())[: 3 if whole else 1]:
         lab.backbone.seen.clear()
         ask()
         kept = dict.fromkeys(lab.backbone.seen, pools) | kept

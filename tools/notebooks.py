@@ -1,5 +1,7 @@
 """Run the chapters in fresh kernels and write them back, with outputs, ready to commit.
 
+Two run at a time; each one's seconds are printed.
+
     python -m tools.notebooks                     all chapters
     python -m tools.notebooks 00_one_question     the named ones
 
@@ -10,6 +12,7 @@ twice writes the same bytes.
 import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -19,6 +22,7 @@ from nbclient.exceptions import CellControlSignal, DeadKernelError
 CHAPTERS = Path(__file__).parents[1] / "notebooks"
 # Outputs are compared word for word: no library may draw progress bars or warn in passing.
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error"}
+ALONE = {"OMP_NUM_THREADS": "1"}  # two chapters at a time, one on each of two cores
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -52,25 +56,33 @@ def execute(path):
     nbformat.write(normalise(notebook), path)
 
 
+def timed(path):
+    """Run one notebook; the seconds that it took, and what went wrong, if anything did."""
+    start = time.perf_counter()
+    try:
+        execute(path)
+        failure = None
+    except (CellControlSignal, DeadKernelError) as error:
+        failure = str(error)
+    return time.perf_counter() - start, failure
+
+
 def main(names):
-    os.environ |= QUIET
+    os.environ |= QUIET | ALONE
     paths = [CHAPTERS / f"{name}.ipynb" for name in names] or sorted(CHAPTERS.glob("*.ipynb"))
     missing = [path.stem for path in paths if not path.exists()]
     if missing:
         print(f"no such chapter in {CHAPTERS.name}/: {', '.join(missing)}", file=sys.stderr)
         return 1
-    failed = 0
-    for path in paths:
-        print(f"{path.stem} ...", end=" ", flush=True)
-        start = time.perf_counter()
-        try:
-            execute(path)
-            print(f"{time.perf_counter() - start:.1f} s")
-        except (CellControlSignal, DeadKernelError) as error:
-            failed += 1
-            print("failed")
-            print(error, file=sys.stderr)
-    return min(failed, 1)
+    start, failed = time.perf_counter(), 0
+    with ProcessPoolExecutor(2) as pool:
+        for path, (seconds, failure) in zip(paths, pool.map(timed, paths), strict=True):
+            print(f"{path.stem} {'failed' if failure else f'{seconds:.1f} s'}", flush=True)
+            if failure:
+                failed = 1
+                print(failure, file=sys.stderr)
+    print(f"all: {time.perf_counter() - start:.0f} s")
+    return failed
 
 
 if __name__ == "__main__":
