@@ -8,8 +8,8 @@ seconds of a shared machine mean little from one run to the next.
 
 import argparse
 import statistics
-import time
 from dataclasses import replace
+from timeit import timeit
 
 import numpy as np
 import torch
@@ -25,19 +25,12 @@ from skillrag_lite.taps import Taps
 ENDLESS = Decoding(max_new_tokens=48, mark="", stop=())
 
 
-def seconds(work) -> float:
-    """How long one call takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def alternate(works: dict, rounds: int) -> dict[str, float]:
     """Median seconds of each work, run in turns."""
     times = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
-            times[name].append(seconds(work))
+            times[name].append(timeit(work, number=1))
             print(f"    {name}: {times[name][-1]:.2f} s", flush=True)
     return {name: statistics.median(values) for name, values in times.items()}
 
@@ -131,13 +124,13 @@ def taps(backbone, corpus, questions, rounds) -> None:
 def matmul_rate() -> float:
     """The machine's bf16 matrix product just now, FLOP/s."""
     a, b = torch.randn(2, 4096, 4096).bfloat16()
-    return 2 * 4096**3 / statistics.median(seconds(lambda: a @ b) for _ in range(5))
+    return 2 * 4096**3 / statistics.median(timeit(lambda: a @ b, number=1) for _ in range(5))
 
 
 def bandwidth() -> float:
     """Bytes a second at which memory is read just now."""
     x = torch.ones(2**28, dtype=torch.float32)
-    return x.numel() * 4 / statistics.median(seconds(x.sum) for _ in range(5))
+    return x.numel() * 4 / statistics.median(timeit(x.sum, number=1) for _ in range(5))
 
 
 def matrices(model) -> int:
@@ -160,7 +153,7 @@ def prefill(backbone, corpus, questions, rounds) -> None:
         backbone._prefill(header, ids, 8)
         for _ in range(rounds * 2):
             rate = matmul_rate()
-            took = seconds(lambda: backbone._prefill(header, ids, 8))
+            took = timeit(lambda: backbone._prefill(header, ids, 8), number=1)
             tokens = len(ids) * longest
             body = matrices(backbone.model) - backbone.model.lm_head.weight.numel()
             seen = len(header) + (longest + 1) / 2
@@ -179,8 +172,8 @@ def decode(backbone, corpus, questions, rounds) -> None:
     backbone.generate(prompts, one)
     for _ in range(rounds * 2):
         rate, speed = matmul_rate(), bandwidth()
-        took = seconds(lambda: backbone.generate(prompts, ENDLESS))
-        took -= seconds(lambda: backbone.generate(prompts, one))
+        took = timeit(lambda: backbone.generate(prompts, ENDLESS), number=1)
+        took -= timeit(lambda: backbone.generate(prompts, one), number=1)
         step = took / (ENDLESS.max_new_tokens - 1)
         size = matrices(backbone.model)
         read, multiply = 2 * size / speed, 2 * size * len(prompts) / rate

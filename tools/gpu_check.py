@@ -13,6 +13,7 @@ import time
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from timeit import timeit
 
 import numpy as np
 import torch
@@ -55,13 +56,6 @@ def agreement(backbone: Backbone, prompts: list[Prompt]) -> float:
     return float(np.mean([np.equal(a.tokens, b.tokens) for a, b in pairs]))
 
 
-def seconds(work) -> float:
-    """How long one call takes; a reply ends on the CPU, so nothing is left running."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def times(backbone: Backbone, prompts: list[Prompt]) -> list[float]:
     """Median seconds, taken in turns: with taps, without, and of reading the prompts alone."""
 
@@ -77,7 +71,7 @@ def times(backbone: Backbone, prompts: list[Prompt]) -> list[float]:
         backbone.generate(prompts, replace(ENDLESS, max_new_tokens=1))
 
     tapped()  # reads the header, and runs every kernel once
-    turns = [[seconds(work) for work in (tapped, bare, read)] for _ in range(ROUNDS)]
+    turns = [[timeit(work, number=1) for work in (tapped, bare, read)] for _ in range(ROUNDS)]
     return [statistics.median(column) for column in zip(*turns, strict=True)]
 
 
