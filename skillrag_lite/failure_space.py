@@ -100,9 +100,11 @@ def shrinkage(before, after, seed: int = 0, n: int = 9999) -> tuple[float, float
     return float(test.statistic), float(test.pvalue)
 
 
-def tsne(x: np.ndarray, perplexity: float, seed: int) -> np.ndarray:
+def tsne(x: np.ndarray, perplexity: float, seed: int, init: str = "pca") -> np.ndarray:
     """The points (n_points, n_axes) laid out in a plane by t-SNE: shape (n_points, 2).
 
-    Differs between platforms; distances between far groups, and their sizes, mean nothing.
+    Started at the first two principal axes every seed gives the same picture; `init="random"`
+    shows how much a picture owes to its seed. It differs between platforms; distances between far
+    groups, and their sizes, mean nothing.
     """
-    return TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(x)
+    return TSNE(2, perplexity=perplexity, init=init, random_state=seed).fit_transform(x)
