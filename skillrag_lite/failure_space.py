@@ -71,7 +71,7 @@ def dissolution(before, after, seed: int = 0, n: int = 99) -> tuple[float, float
 
 
 def _silhouette(points, seed):
-    halves = KMeans(2, n_init=4, random_state=seed).fit_predict(points)
+    halves = KMeans(2, n_init=10, random_state=seed).fit_predict(points)
     return float(silhouette_score(points, halves))
 
 

@@ -37,3 +37,22 @@ def test_a_threshold_from_half_of_dev_answers_as_many(seed):
     found = rows("03_gating", seed)
     whole, half = found["atlas", "gated"], found["atlas", "gated, half of dev"]
     assert abs(whole["acc"] - half["acc"]) < 0.03
+
+
+def test_the_failures_are_no_two_clusters_and_no_clusters_of_causes(seed):
+    found = rows("07_failure_space", seed)
+    assert found["atlas, hard cases", "A"]["silhouette_p"] > 0.05
+    clusters = found["atlas, hard cases", "clusters"]
+    assert clusters["ari_cause_p"] > 0.05 and clusters["ari_cause"] < 0.05
+    assert clusters["tsne_ari_cause_at_most"] < 0.2
+
+
+def test_any_further_search_shrinks_the_cluster_and_skills_no_more_than_a_diagnosis(seed):
+    found = rows("07_failure_space", seed)
+    for condition in "BCD":
+        assert found["atlas, hard cases", condition]["shrinkage_p"] < 0.05
+    assert found["atlas, hard cases", "clusters"]["b_to_c_p"] > 0.05
+
+
+def test_invented_skills_dissolve_nothing(seed):
+    assert rows("07_failure_space", seed)["atlas, hard cases", "D"]["dissolution_p"] > 0.05
