@@ -39,7 +39,8 @@ by `python -m tools.paper_vs_measured` from `results/`; a test fails when the tw
 def page() -> str:
     """The page's text: a table for each table or figure of a paper, and how to rerun ours."""
     runs, claims = Runs(), data.claims()
-    parts = [INTRO]
+    done = sum(compare(runs, claims, claim) is not None for claim in claims.values())
+    parts = [INTRO, f"Measured so far: {done} of {len(claims)}."]
     for place, group in groupby(claims.values(), lambda c: f"{c['paper']}, {c['where']}"):
         rows = [[c["quantity"], f"{c['value']:g}", *ours(runs, claims, c)] for c in group]
         names = ["quantity", "paper", "ours", "n", "same direction?", "results, profile"]
