@@ -26,7 +26,7 @@ def test_a_description_has_title_axes_and_series(shown):
     probe, majority = figure.axes[0].lines
     assert probe.get_ydata().tolist() == [0.6, 0.8] and majority.get_ydata().tolist() == [0.5, 0.5]
     assert majority.get_color() == figures.CONTROL
-    assert not figures.plt.get_fignums()  # shown once, and closed
+    assert not figures.plt.fignum_exists(figure.number)  # shown once, and closed
 
 
 def test_panels_are_described_one_by_one(shown):
