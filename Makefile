@@ -43,7 +43,7 @@ test: $(READY)  ## unit tests, every notebook cell against its committed output,
 lab: $(READY)  ## open the chapters in JupyterLab
 	$(VENV)/bin/jupyter lab notebooks
 
-seeds: $(READY)  ## rerun what is random under three seeds: probe, dev's halves, t-SNE (3 minutes)
+seeds: $(READY)  ## rerun what is random under three seeds: probe, dev's halves, t-SNE (5 minutes)
 	for chapter in 02_probe_training 03_gating 07_failure_space; do \
 		for seed in 0 1 2; do \
 			$(RUN) -m tools.rerun $$chapter --set SEED=$$seed || exit 1; \
