@@ -67,33 +67,39 @@ def side(value, landmark) -> int:
 
 
 def score(runs, claims, claim, name, method, em):
+    """EM or ACC of a method, above or below no retrieval (v1, Table 1)."""
     base = claims[f"v1-{name}-no_retrieval{em}"]
     values, ours = (runs.scores(name, m, em) for m in (method, "no_retrieval"))
     return values, np.mean(ours), side(claim["value"], base["value"]) if claim != base else None
 
 
 def ahead(runs, claims, claim, name, method, em):
+    """EM or ACC of a method that is above Skill-RAG (v2, §4.2)."""
     return runs.scores(name, method, em), np.mean(runs.scores(name, "skill_rag", em)), 1
 
 
 def rounds(runs, claims, claim, name, method):
+    """Searches a question, below those of Probing-RAG (v2, Figure 3A)."""
     base = claims[f"v2-rounds-{name}-probing_rag"]
     values, ours = ([o.retrievals for o in runs.of(name, m)] for m in (method, "probing_rag"))
     return values, np.mean(ours), side(claim["value"], base["value"]) if claim != base else None
 
 
 def share(runs, claims, claim, name, action):
+    """Whether a label is that skill's, above or below an even split (v2, Figure 3B)."""
     labels = [label for o in runs.of(name, "skill_rag") for label in o.labels]
     even = 1 / len(LABELS)
     return [label == ACTIONS[action] for label in labels], even, side(claim["value"], even)
 
 
 def gain(runs, claims, claim, name, em=""):
+    """Skill-RAG less Probing-RAG, in ACC or EM (v2, Figure 3C and Table 1)."""
     values = [getattr(a, KINDS[em]) - getattr(b, KINDS[em]) for a, b in runs.pairs(name)]
     return values, *bound(claim, name)
 
 
 def saved(runs, claims, claim, name):
+    """Searches that Skill-RAG saves against Probing-RAG (v2, Figure 3C)."""
     return [b.retrievals - a.retrievals for a, b in runs.pairs(name)], *bound(claim, name)
 
 
@@ -103,18 +109,22 @@ def bound(claim, name):
 
 
 def exit_rate(runs, claims, claim, name):
+    """Whether the exit stops a hard case (v2, Table 2)."""
     return [a.stopped_by == "exit" for a, _ in runs.hard(name)], 0, None
 
 
 def exit_rate_of_model(runs, claims, claim, model):
+    """The same on all five sets, for a model's row of the paper's table."""
     return exit_rate(runs, claims, claim, "avg")
 
 
 def exit_cost(runs, claims, claim, end):
+    """What the exit costs on hard cases, in ACC (v2, Table 2)."""
     return [b.right - a.right for a, b in runs.hard("avg")], 0, 1
 
 
 def exit_saved(runs, claims, claim, end):
+    """Searches saved by each exit on hard cases (v2, Table 2)."""
     stopped = [pair for pair in runs.hard("avg") if pair[0].stopped_by == "exit"]
     return [b.retrievals - a.retrievals for a, b in stopped], 0, 1
 
