@@ -72,11 +72,12 @@ def _replayed(part: Part, test: list[Question], whole: bool) -> dict[str, tuple[
             adaptive_rag.read(questions, lab.backbone)
         for name in GATED:
             _run(name, METHODS[name], test, lab)
-            METHODS[name](test, lab, lab.gate.tau)  # chapters 05 and 08 give all loops one gate
+        # chapters 05, 07 and 08 give all loops one gate
+        one_gate = {name: METHODS[name](test, lab, lab.gate.tau) for name in GATED}
         with_skill_rag(test, lab, lab.gate.tau, "probe", exit=False)
         for questions in (part.dev, test):
             lab.run(questions, ExitThreshold(NEVER))
-        piled = METHODS["probing_rag"](test, lab, lab.gate.tau)
+        piled = one_gate["probing_rag"]
         lost = [piled[i] for i in hard(piled)]
         conditions.run(lost, lab.backbone, lab.retriever, ProbeRouter.load(lab.trained / ROUTER))
 
