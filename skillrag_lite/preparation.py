@@ -12,17 +12,22 @@ from .retrieve import BM25
 from .training import Examples
 
 TRAIN, DEV = 150, 60  # questions of each dataset, where not all of them are taken
+SWEPT = 30  # of each benchmark's dev: a loop asks ten times what a gate's training asks
 BIAS = {"nq": adaptive_rag.B, "triviaqa": adaptive_rag.B, "hotpotqa": adaptive_rag.C}
 
 
 @dataclass(frozen=True)
 class Part:
-    """A dataset's share: a lab over its corpus, its questions, and Adaptive-RAG's bias label."""
+    """A dataset's share: a lab over its corpus, its questions, and Adaptive-RAG's bias label.
+
+    Thresholds are swept on the first `swept` questions of dev, or on all.
+    """
 
     lab: Lab
     train: list[Question]
     dev: list[Question]
     bias: str | None = None
+    swept: int | None = None
 
     def answered(self, split: str) -> Examples:
         """The split's questions under both conditions."""
@@ -43,10 +48,10 @@ def parts(backbone: Recorder, dataset: str) -> list[Part]:
     the one model.
     """
     folder = trained(backbone.profile.name, dataset)
-    names = ("atlas",) if dataset == "atlas" else data.IN_DOMAIN
+    names, swept = (("atlas",), None) if dataset == "atlas" else (data.IN_DOMAIN, SWEPT)
     return [
         Part(Lab(backbone, BM25(data.corpus(name)), folder), data.load(name, "train")[:TRAIN],
-             data.load(name, "dev")[:DEV], BIAS.get(name))
+             data.load(name, "dev")[:DEV], BIAS.get(name), swept)
         for name in names
     ]  # fmt: skip
 
@@ -68,7 +73,7 @@ def prepare(parts: list[Part]) -> None:
         classifier = adaptive_rag.train(*_looks(parts, train), *_looks(parts, dev))
         classifier.save(folder / ADAPTIVE)
     print("dev: the thresholds", flush=True)
-    asked = [(part.dev, part.lab) for part in parts]
+    asked = [(part.dev[: part.swept], part.lab) for part in parts]
     sweeps = {name: calibration.sweep(METHODS[name], asked) for name in CALIBRATED}
     calibration.save(folder, sweeps)
 

@@ -1,6 +1,7 @@
 """What is trained and chosen before test, with a scripted model: nothing of test is ever seen."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,6 +128,19 @@ def test_thresholds_see_dev_only(atlas, monkeypatch):
     assert model.seen - {digest(question_block("N/A"))} == dev
 
 
+def test_a_part_may_sweep_on_fewer_questions_than_its_gate_is_trained_with(atlas, monkeypatch):
+    part, questions, _ = atlas
+    swept = []
+
+    def sweep(method, dev):
+        swept.extend(dev)
+        return []
+
+    monkeypatch.setattr(calibration, "sweep", sweep)
+    prepare([part, replace(part, swept=9)])
+    assert [qs for qs, _ in swept[:2]] == [part.dev, part.dev[:9]]
+
+
 def test_a_recording_holds_what_the_chapters_ask_for(atlas, tmp_path, monkeypatch):
     part, questions, model = atlas
     prepare([part])
@@ -157,8 +171,9 @@ def test_a_benchmark_is_prepared_with_the_in_domain_sets_only(monkeypatch):
     assert [(len(p.train), len(p.dev)) for p in parts] == [(150, 60)] * 3
     assert parts[2].train[149] == "hotpotqa train 149" and parts[0].dev[0] == "nq dev 0"
     assert [p.bias for p in parts] == ["B", "B", "C"]
+    assert [p.swept for p in parts] == [30] * 3
     [atlas] = preparation.parts(model, "atlas")
-    assert atlas.bias is None and len(atlas.train) == 150
+    assert (atlas.bias, atlas.swept) == (None, None) and len(atlas.train) == 150
     assert lab.trained("laptop", "musique") == lab.trained("laptop", "nq") != lab.trained("laptop")
 
 
