@@ -25,20 +25,18 @@ def absent(question: Question) -> bool:
     return question.failure == EXIT if question.failure else not question.gold_titles
 
 
-def exits(with_exit: list[Trace], without: list[Trace]) -> dict:
-    """The paper's Table 2 for the same questions with and without the exit skill.
+def price(with_exit: list[Trace], without: list[Trace]) -> dict[str, list[int]]:
+    """What exiting costs and saves, question by question: the paper's Table 2 averages these.
 
-    Returns n, the exit rate, ACC with and without exit, and the searches saved per exited question.
-    Source: Skill-RAG v2 §4.5, Table 2. Taught in chapter 08.
+    For the same questions with and without the exit skill: `exits` is 1 where the loop exited,
+    `lost` the ACC that it cost there, `saved` the searches that each exit saved. Source: Skill-RAG
+    v2 §4.5, Table 2. Taught in chapter 08.
     """
     pairs = list(zip(with_exit, without, strict=True))
-    saved = [b.retrievals - a.retrievals for a, b in pairs if a.stopped_by == "exit"]
     return {
-        "n": len(pairs),
-        "exit_rate": len(saved) / len(pairs),
-        "acc_with": float(np.mean([a.right for a, _ in pairs])),
-        "acc_without": float(np.mean([b.right for _, b in pairs])),
-        "saved": float(np.mean(saved)) if saved else 0.0,
+        "exits": [int(a.stopped_by == "exit") for a, _ in pairs],
+        "lost": [b.right - a.right for a, b in pairs],
+        "saved": [b.retrievals - a.retrievals for a, b in pairs if a.stopped_by == "exit"],
     }
 
 

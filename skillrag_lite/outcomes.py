@@ -16,7 +16,7 @@ NAMES = {name[0]: name for name in (*LABELS, UNPARSED)}
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one question went; stands where a Trace does in `exits.hard` and `exits.exits`.
+    """How one question went; stands where a Trace does in `exits.hard` and `exits.price`.
 
     `right` and `exact` are 0 or 1, by ACC and by EM; `labels` are the router's, one a failure;
     `absent` where no gold page is named.

@@ -38,10 +38,8 @@ def test_absent_is_certified_on_the_atlas_and_elsewhere_a_missing_gold_page():
 def test_table_two_by_hand():
     exited = [trace([MISS, MISS], "exit"), trace([MISS, HIT], "exit"), trace([MISS] * 4)]
     spent = [trace([MISS] * 4), trace([MISS, HIT, MISS]), trace([MISS] * 3 + [HIT])]
-    found = exits.exits(exited, spent)
-    assert found == {"n": 3, "exit_rate": pytest.approx(2 / 3), "acc_with": pytest.approx(1 / 3),
-                     "acc_without": pytest.approx(1 / 3), "saved": 1.5}  # fmt: skip
-    assert exits.exits(spent, spent)["saved"] == 0.0
+    assert exits.price(exited, spent) == {"exits": [1, 1, 0], "lost": [0, -1, 1], "saved": [2, 1]}
+    assert exits.price(spent, spent)["saved"] == []
 
 
 def test_precision_and_recall_by_hand():

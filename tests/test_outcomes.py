@@ -44,7 +44,7 @@ def test_a_word_a_question_and_back():
 def test_outcomes_stand_where_traces_do():
     kept = outcomes.of(TRACES)
     assert exits.hard(kept) == exits.hard(TRACES) == [2]
-    assert exits.exits(kept, kept[::-1]) == exits.exits(TRACES, TRACES[::-1])
+    assert exits.price(kept, kept[::-1]) == exits.price(TRACES, TRACES[::-1])
 
 
 def outcome(right, searches, *labels):

@@ -50,11 +50,11 @@ class Runs:
         """Each question with Skill-RAG and with Probing-RAG."""
         return list(zip(self.of(name, "skill_rag"), self.of(name, "probing_rag"), strict=True))
 
-    def hard(self, name: str):
-        """Each hard case with Skill-RAG's exit and without."""
+    def exits(self, name: str) -> dict[str, list[int]]:
+        """What Skill-RAG's exit costs and saves on the hard cases."""
         places = exits.hard(self.of(name, "probing_rag"))
-        stopped, spent = self.of(name, "skill_rag"), self.of(name, "skill_rag_no_exit")
-        return [(stopped[i], spent[i]) for i in places]
+        both = (self.of(name, method) for method in ("skill_rag", "skill_rag_no_exit"))
+        return exits.price(*([its[i] for i in places] for its in both))
 
 
 # A rule returns one value a question, our landmark, and the side of it on which the paper's number
@@ -110,7 +110,7 @@ def bound(claim, name):
 
 def exit_rate(runs, claims, claim, name):
     """Whether the exit stops a hard case (v2, Table 2)."""
-    return [a.stopped_by == "exit" for a, _ in runs.hard(name)], 0, None
+    return runs.exits(name)["exits"], 0, None
 
 
 def exit_rate_of_model(runs, claims, claim, model):
@@ -120,13 +120,12 @@ def exit_rate_of_model(runs, claims, claim, model):
 
 def exit_cost(runs, claims, claim, end):
     """What the exit costs on hard cases, in ACC (v2, Table 2)."""
-    return [b.right - a.right for a, b in runs.hard("avg")], 0, 1
+    return runs.exits("avg")["lost"], 0, 1
 
 
 def exit_saved(runs, claims, claim, end):
     """Searches saved by each exit on hard cases (v2, Table 2)."""
-    stopped = [pair for pair in runs.hard("avg") if pair[0].stopped_by == "exit"]
-    return [b.retrievals - a.retrievals for a, b in stopped], 0, 1
+    return runs.exits("avg")["saved"], 0, 1
 
 
 def of_chapter(runs, claims, claim):
