@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .data import Question
-from .gate import Point
+from .gate import Point, calibrate
 from .lab import Lab
 
 FILE = "sweeps.json"
@@ -49,3 +49,8 @@ def load(folder: str | Path) -> dict[str, list[Point]]:
     path = Path(folder) / FILE
     plain = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {name: [Point(**p) for p in points] for name, points in plain.items()}
+
+
+def thresholds(folder: str | Path) -> dict[str, float]:
+    """The threshold that dev gave each swept method; none where nothing was swept."""
+    return {name: calibrate(points) for name, points in load(folder).items()}

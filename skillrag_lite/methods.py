@@ -7,7 +7,6 @@ from functools import partial
 from . import adaptive_rag, calibration, dragin, flare, loop, probing_rag, training
 from .classifier import Classifier
 from .data import Question
-from .gate import calibrate
 from .lab import Lab, trained
 from .probe_router import ProbeRouter
 from .text_classifier import TextClassifier
@@ -69,8 +68,7 @@ def with_skill_rag(questions: list[Question], lab: Lab, threshold: float | None 
 
 
 def _calibrated(lab, name, default):
-    points = calibration.load(lab.trained).get(name)
-    return calibrate(points) if points else default
+    return calibration.thresholds(lab.trained).get(name, default)
 
 
 def _gate(lab, name, threshold):

@@ -125,7 +125,9 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     traces = {name: _run(name, method, questions, lab) for name, method in chosen.items()}
     rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
     shown = table(rows)
+    thresholds = calibration.thresholds(lab.trained)
     for row, its in zip(rows, traces.values(), strict=True):
+        row["threshold"] = thresholds.get(row["method"])
         row["outcomes"] = outcomes.pack(outcomes.of(its))
     command = f"python -m skillrag_lite run --profile {profile} --dataset {dataset} "
     command += f"--split {split} --methods {methods}" + (f" --n {n}" if n else "")

@@ -8,8 +8,9 @@ from conftest import FakeBackbone, FakeGate, reply
 
 import skillrag_lite
 from skillrag_lite import __main__ as cli
-from skillrag_lite import lab, methods, outcomes, results, runs, show
+from skillrag_lite import calibration, lab, methods, outcomes, results, runs, show
 from skillrag_lite.data import Passage, Question
+from skillrag_lite.gate import Point
 from skillrag_lite.recorder import Recorder
 from skillrag_lite.retrieve import BM25
 from skillrag_lite.store import Store
@@ -121,7 +122,8 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     assert [row["method"] for row in written["rows"]] == ["single_step", "probing_rag", "flare"]
     assert list(written["rows"][0]) == [
         "dataset", "method", "n", "em", "acc", "acc_low", "acc_high", "acc_loose", "f1",
-        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds", "outcomes",
+        "retrievals", "llm_calls", "prompt_tokens", "new_tokens", "seconds", "threshold",
+        "outcomes",
     ]  # fmt: skip
     kept = outcomes.unpack(written["rows"][1]["outcomes"])
     assert len(kept) == 70 and {o.stopped_by for o in kept} == {"sufficient"}
@@ -129,6 +131,11 @@ def test_run_prints_a_table_and_writes_what_it_takes_to_have_it_again(answered, 
     path.unlink()
     assert cli.main(written["made_by"].split()[3:]) == 0  # the command that it names
     assert json.loads(path.read_text("utf-8")) == written == results.read("atlas")["pocket"]
+    (tmp_path / "trained").mkdir()
+    calibration.save(tmp_path / "trained", {"flare": [Point(0.25, 0.5, 0.75)]})
+    assert cli.main(command) == 0
+    rows = results.read("atlas")["pocket"]["rows"]
+    assert [row["threshold"] for row in rows] == [None, None, 0.25]
 
 
 def test_a_result_keeps_its_commit_until_its_numbers_change(answered, monkeypatch):
