@@ -56,6 +56,12 @@ def parts(backbone: Recorder, dataset: str) -> list[Part]:
     ]  # fmt: skip
 
 
+def whole_atlas(backbone: Recorder) -> Part:
+    """All of the Atlas's train and dev, which a router needs: only some of them fail."""
+    lab = Lab(backbone, BM25(data.corpus("atlas")), trained(backbone.profile.name))
+    return Part(lab, data.load("atlas", "train"), data.load("atlas", "dev"))
+
+
 def prepare(parts: list[Part]) -> None:
     """Train the gate and Adaptive-RAG's classifier, and sweep the thresholds.
 

@@ -28,7 +28,7 @@ from .methods import (
     single_step,
     with_skill_rag,
 )
-from .preparation import Part, parts, prepare, prepare_router
+from .preparation import Part, parts, prepare, prepare_router, whole_atlas
 from .probe_router import ProbeRouter, certified
 from .router import ROUTERS
 from .show import score_row, table
@@ -121,7 +121,7 @@ def compare(profile: str, dataset: str, split: str, methods: str, n: int | None 
     if not chosen.keys() <= UNTRAINED.keys() and not (lab.trained / calibration.FILE).is_file():
         prepare(parts(lab.backbone, dataset))
     if "skill_rag_probe" in chosen and not (trained(profile) / ROUTER).is_file():
-        prepare_router(*parts(lab.backbone, "atlas"))
+        prepare_router(whole_atlas(lab.backbone))
     traces = {name: _run(name, method, questions, lab) for name, method in chosen.items()}
     rows = [{"dataset": dataset, **score_row(name, its)} for name, its in traces.items()]
     shown = table(rows)

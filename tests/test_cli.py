@@ -38,6 +38,7 @@ def answered(monkeypatch, tmp_path):
     prepared = []
     monkeypatch.setattr(runs, "prepare", prepared.extend)
     monkeypatch.setattr(runs, "prepare_router", prepared.append)
+    monkeypatch.setattr(runs, "whole_atlas", lambda backbone: "whole atlas")
     monkeypatch.setattr(runs, "parts", lambda backbone, name: [(backbone.profile.name, name)])
     return prepared
 
@@ -166,7 +167,7 @@ def test_the_probe_router_is_trained_on_the_atlas_for_any_dataset(answered, monk
     stand_in = {"skill_rag_probe": methods.METHODS["single_step"]}
     monkeypatch.setattr(runs, "choose", lambda names: stand_in)
     runs.compare("pocket", "nq", "test", "skill_rag_probe")
-    assert answered == [("pocket", "nq"), ("pocket", "atlas")]
+    assert answered == [("pocket", "nq"), "whole atlas"]
 
 
 def test_what_needs_no_training_is_not_prepared(answered, capsys):

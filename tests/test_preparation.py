@@ -174,6 +174,9 @@ def test_a_benchmark_is_prepared_with_the_in_domain_sets_only(monkeypatch):
     assert [p.swept for p in parts] == [30] * 3
     [atlas] = preparation.parts(model, "atlas")
     assert (atlas.bias, atlas.swept) == (None, None) and len(atlas.train) == 150
+    whole = preparation.whole_atlas(model)
+    assert whole.lab == atlas.lab and (len(whole.train), len(whole.dev)) == (999, 999)
+    assert whole.train[998] == "atlas train 998"
     assert lab.trained("laptop", "musique") == lab.trained("laptop", "nq") != lab.trained("laptop")
 
 
