@@ -59,10 +59,13 @@ def scorer(chance):
     return score
 
 
-@pytest.mark.parametrize(("theta", "label"), [(0.4, skills.EXIT), (0.6, skills.LABELS[0])])
-def test_the_dial_decides_between_exit_and_the_best_other_label(theta, label):
+@pytest.mark.parametrize(("chance", "theta", "label"), [
+    (0.5, 0.4, skills.EXIT), (0.5, 0.6, skills.LABELS[0]),
+    (0.25, 0.25, skills.EXIT),  # it is enough to reach theta
+])  # fmt: skip
+def test_the_dial_decides_between_exit_and_the_best_other_label(chance, theta, label):
     case = skills.Case("who?", reply("Rhine"), ())
-    [named] = ExitThreshold(theta)(FakeBackbone(score=scorer(0.5)), [case])
+    [named] = ExitThreshold(theta)(FakeBackbone(score=scorer(chance)), [case])
     assert named.label == label and named.usage.calls == 1
     assert ExitThreshold(theta)(FakeBackbone(score=scorer(0.5)), []) == []
 
@@ -89,7 +92,7 @@ def test_a_cut_trace_is_the_one_that_the_loop_would_have_made():
     assert {t.stopped_by for t in never} == {"budget"}
     chances = exits.chances(FakeBackbone(script, score), never)
     assert chances == [pytest.approx([c, c]) for c in (0.25, 0.5, 0.75)]
-    for theta in (0.2, 0.4, 0.6, 0.8):
+    for theta in (0.2, 0.4, chances[1][0], 0.6, 0.8):
         cut = [exits.stopped_at(t, c, theta) for t, c in zip(never, chances, strict=True)]
         ran = run(theta)
         assert [(t.answer, t.retrievals, t.stopped_by) for t in cut] == [
