@@ -96,3 +96,29 @@ def stopped_at(trace: Trace, chances: list[float], theta: float) -> Trace:
             rounds = trace.rounds[: number + 1]
             return replace(trace, rounds=rounds, stopped_by="exit")
     return trace
+
+
+def curve(traces: list[Trace], chances: list[list[float]], thetas=None) -> list[dict]:
+    """What a dial gives at each theta, for the traces of a loop that never exits.
+
+    One dict a theta: the share of `exits`, their `precision`, `recall` and `f1` against the
+    questions that no passage answers, `acc`, and `searches` a question. Without `thetas`: each
+    chance that occurs, the smallest first. Taught in chapter 08.
+    """
+    if thetas is None:
+        thetas = sorted({chance for its in chances for chance in its})
+    truth, points = [absent(t.question) for t in traces], []
+    for theta in thetas:
+        cut = [stopped_at(t, its, theta) for t, its in zip(traces, chances, strict=True)]
+        out = [t.stopped_by == "exit" for t in cut]
+        precision, recall = precision_recall(out, truth)
+        points.append({
+            "theta": theta,
+            "exits": float(np.mean(out)),
+            "precision": precision,
+            "recall": recall,
+            "f1": 2 * precision * recall / max(precision + recall, 1e-9),
+            "acc": float(np.mean([t.right for t in cut])),
+            "searches": float(np.mean([t.retrievals for t in cut])),
+        })  # fmt: skip
+    return points

@@ -56,10 +56,11 @@ def with_probing_rag(questions: list[Question], lab: Lab,
 
 
 def with_skill_rag(questions: list[Question], lab: Lab, threshold: float | None = None,
-                   router: str = "score", exit: bool = True) -> list[Trace]:  # fmt: skip
+                   router: str | Callable = "score", exit: bool = True) -> list[Trace]:  # fmt: skip
     """Skill-RAG; `threshold` is the gate's tau: without one the calibrated, or the gate's own.
 
-    `router` is a name of ROUTERS, or `probe`: the one that was trained on the Atlas.
+    `router` is a name of ROUTERS, or `probe`: the one that was trained on the Atlas. Or it is a
+    router itself, as `loop.run` takes it.
     """
     gate = _gate(lab, "skill_rag", threshold)
     if router == "probe":

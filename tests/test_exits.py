@@ -59,6 +59,22 @@ def scorer(chance):
     return score
 
 
+def test_a_curve_by_hand():
+    lost = {"failure": "insufficient_evidence"}
+    traces = [trace([MISS] * 4, **lost), trace([MISS, MISS, HIT], failure="none"),
+              trace([HIT], "sufficient", failure="none"), trace([MISS] * 4, **lost)]  # fmt: skip
+    chances = [[0.9, 0.1, 0.9], [0.5, 0.6], [], [0.2, 0.3, 0.9]]
+    first, last = exits.curve(traces, chances, [0.5, exits.NEVER])
+    assert first == {
+        "theta": 0.5, "exits": 0.75, "precision": pytest.approx(2 / 3), "recall": 1.0,
+        "f1": pytest.approx(0.8), "acc": 0.25, "searches": (1 + 1 + 0 + 3) / 4,
+    }  # fmt: skip
+    assert (last["exits"], last["f1"], last["acc"], last["searches"]) == (0, 0, 0.5, 2.0)
+    seen = exits.curve(traces, chances)
+    assert [p["theta"] for p in seen] == [0.1, 0.2, 0.3, 0.5, 0.6, 0.9]
+    assert [p["searches"] for p in seen] == sorted(p["searches"] for p in seen)
+
+
 @pytest.mark.parametrize(("chance", "theta", "label"), [
     (0.5, 0.4, skills.EXIT), (0.5, 0.6, skills.LABELS[0]),
     (0.25, 0.25, skills.EXIT),  # it is enough to reach theta
