@@ -1,6 +1,7 @@
-"""Tables of scores, as plain text."""
+"""Tables of scores, as plain text; claims beside them, as a page's own table."""
 
 import numpy as np
+from IPython.display import Markdown
 
 from .scores import acc, acc_loose, bootstrap, em, f1
 from .trace import Trace
@@ -47,23 +48,17 @@ def _cell(name: str, value) -> str:
     return f"{value:.1f}" if name in costs else f"{value:.2f}"
 
 
-def claims_table(rows) -> str:
-    """Claims beside what was measured.
+def claims_table(rows) -> Markdown:
+    """Claims beside what was measured, as a table that a page can wrap.
 
     Each row is (claim, measured value, n, whether the direction agrees or None, and, where there
     is one, the interval as a pair).
     """
     words = {True: "yes", False: "no", None: "-"}
-    lines = []
+    lines = [["quantity", "paper", "here", "95%", "n", "same direction", "source"], ["---"] * 7]
     for claim, value, n, same, *interval in rows:
-        between = " to ".join(f"{end:.2f}" for end in interval[0]) if interval else "-"
-        lines.append({
-            "quantity": claim["quantity"],
-            "source": f"{claim['paper']}, {claim['where']}",
-            "paper": claim["value"],
-            "here": float(value),
-            "n": n,
-            "95%": between,
-            "same direction": words[same],
-        })  # fmt: skip
-    return table(lines)
+        between = "[{:.2f}, {:.2f}]".format(*interval[0]) if interval else "-"
+        source = f"{claim['paper']}, {claim['where']}"
+        numbers = (_cell("paper", claim["value"]), f"{value:.2f}", between, str(n))
+        lines.append([claim["quantity"], *numbers, words[same], source])
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+from skillrag_lite import show
 from skillrag_lite.scores import (
     acc,
     acc_loose,
@@ -172,3 +173,14 @@ def test_mcnemar_counts_the_questions_on_which_two_methods_differ():
     assert mcnemar(one, other) == (5, 1, pytest.approx(14 / 64))
     assert mcnemar(other, one) == (1, 5, pytest.approx(14 / 64))
     assert mcnemar(one, one) == (0, 0, 1.0)
+
+
+def test_claims_stand_beside_what_was_measured():
+    claim = {"quantity": "ACC, a set", "value": 0.5, "paper": "A paper", "where": "Table 1"}
+    rows = [(claim, 0.25, 40, False, (0.1, 0.4)), ({**claim, "value": 1}, 1, 3, None)]
+    assert show.claims_table(rows).data.splitlines() == [
+        "| quantity | paper | here | 95% | n | same direction | source |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| ACC, a set | 0.50 | 0.25 | [0.10, 0.40] | 40 | no | A paper, Table 1 |",
+        "| ACC, a set | 1 | 1.00 | - | 3 | - | A paper, Table 1 |",
+    ]
