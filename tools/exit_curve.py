@@ -2,7 +2,8 @@
 
     python -m tools.exit_curve --profile pocket --dataset hotpotqa --n 60
 
-The texts of a benchmark stay out of the book, so chapter 08 draws its curve from these numbers.
+The texts of a benchmark stay out of the book, so chapter 08 draws its curve from these numbers. Run
+`python -m skillrag_lite run` on the dataset first: its gate and its threshold are the ones used.
 """
 
 import argparse
