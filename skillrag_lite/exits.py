@@ -85,12 +85,21 @@ def chances(backbone, traces: list[Trace]) -> list[list[float]]:
     return [[next(flat) for _ in cases] for cases in asked]
 
 
-def stopped_at(trace: Trace, chances: list[float], theta: float) -> Trace:
-    """The trace of a loop that never exits, as it were had it exited at that threshold.
+def doubts(traces: list[Trace]) -> list[list[float]]:
+    """The rival of `chances` that costs nothing: 1 less the gate's confidence, at each of them."""
+    return [[1 - r.confidence for r in t.rounds if r.label] for t in traces]
+
+
+def cut(traces: list[Trace], chances: list[list[float]], theta: float) -> list[Trace]:
+    """The traces of a loop that never exits, as they were had it exited at that threshold.
 
     The router is asked after rounds 1, 2 and so on, as long as they fail; a round that is cut off
-    is not paid for.
+    is not paid for. Taught in chapter 08.
     """
+    return [_cut(t, its, theta) for t, its in zip(traces, chances, strict=True)]
+
+
+def _cut(trace, chances, theta):
     for number, chance in enumerate(chances, 1):
         if chance >= theta:
             rounds = trace.rounds[: number + 1]
@@ -98,27 +107,29 @@ def stopped_at(trace: Trace, chances: list[float], theta: float) -> Trace:
     return trace
 
 
-def curve(traces: list[Trace], chances: list[list[float]], thetas=None) -> list[dict]:
-    """What a dial gives at each theta, for the traces of a loop that never exits.
+def measure(traces: list[Trace]) -> dict[str, float]:
+    """How a loop exits: against the questions that no passage answers, and at what price.
 
-    One dict a theta: the share of `exits`, their `precision`, `recall` and `f1` against the
-    questions that no passage answers, `acc`, and `searches` a question. Without `thetas`: each
-    chance that occurs, the smallest first. Taught in chapter 08.
+    The share of `exits`, their `precision`, `recall` and `f1`; `acc`, and `searches` a question.
+    Taught in chapter 08.
+    """
+    out = [t.stopped_by == "exit" for t in traces]
+    precision, recall = precision_recall(out, [absent(t.question) for t in traces])
+    return {
+        "exits": float(np.mean(out)),
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / max(precision + recall, 1e-9),
+        "acc": float(np.mean([t.right for t in traces])),
+        "searches": float(np.mean([t.retrievals for t in traces])),
+    }
+
+
+def curve(traces: list[Trace], chances: list[list[float]], thetas=None) -> list[dict]:
+    """What `measure` says of the traces of a loop that never exits, cut at each theta.
+
+    Without `thetas`: at each chance that occurs, the smallest first. Taught in chapter 08.
     """
     if thetas is None:
         thetas = sorted({chance for its in chances for chance in its})
-    truth, points = [absent(t.question) for t in traces], []
-    for theta in thetas:
-        cut = [stopped_at(t, its, theta) for t, its in zip(traces, chances, strict=True)]
-        out = [t.stopped_by == "exit" for t in cut]
-        precision, recall = precision_recall(out, truth)
-        points.append({
-            "theta": theta,
-            "exits": float(np.mean(out)),
-            "precision": precision,
-            "recall": recall,
-            "f1": 2 * precision * recall / max(precision + recall, 1e-9),
-            "acc": float(np.mean([t.right for t in cut])),
-            "searches": float(np.mean([t.retrievals for t in cut])),
-        })  # fmt: skip
-    return points
+    return [{"theta": theta, **measure(cut(traces, chances, theta))} for theta in thetas]

@@ -64,3 +64,8 @@ def unpack(words: str) -> list[Outcome]:
             tuple(NAMES[letter] for letter in labels), bool(absent),
         ))  # fmt: skip
     return found
+
+
+def by_method(rows: list[dict]) -> dict[str, list[Outcome]]:
+    """Each method's outcomes, from the rows of a results file."""
+    return {row["method"]: unpack(row["outcomes"]) for row in rows}

@@ -1,6 +1,6 @@
 """Before a test split is touched: gate, router, classifier and thresholds, from train and dev."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import adaptive_rag, calibration, data, probe_router, text_classifier, training
 from .data import Question
@@ -58,8 +58,8 @@ def parts(backbone: Recorder, dataset: str) -> list[Part]:
 
 def whole_atlas(backbone: Recorder) -> Part:
     """All of the Atlas's train and dev, which a router needs: only some of them fail."""
-    lab = Lab(backbone, BM25(data.corpus("atlas")), trained(backbone.profile.name))
-    return Part(lab, data.load("atlas", "train"), data.load("atlas", "dev"))
+    [part] = parts(backbone, "atlas")
+    return replace(part, train=data.load("atlas", "train"), dev=data.load("atlas", "dev"))
 
 
 def prepare(parts: list[Part]) -> None:

@@ -70,6 +70,7 @@ def test_a_curve_by_hand():
         "f1": pytest.approx(0.8), "acc": 0.25, "searches": (1 + 1 + 0 + 3) / 4,
     }  # fmt: skip
     assert (last["exits"], last["f1"], last["acc"], last["searches"]) == (0, 0, 0.5, 2.0)
+    assert exits.measure(traces) == {key: last[key] for key in last if key != "theta"}
     seen = exits.curve(traces, chances)
     assert [p["theta"] for p in seen] == [0.1, 0.2, 0.3, 0.5, 0.6, 0.9]
     assert [p["searches"] for p in seen] == sorted(p["searches"] for p in seen)
@@ -108,8 +109,9 @@ def test_a_cut_trace_is_the_one_that_the_loop_would_have_made():
     assert {t.stopped_by for t in never} == {"budget"}
     chances = exits.chances(FakeBackbone(script, score), never)
     assert chances == [pytest.approx([c, c]) for c in (0.25, 0.5, 0.75)]
+    assert exits.doubts(never) == [[1 - r.confidence for r in t.rounds[1:-1]] for t in never]
     for theta in (0.2, 0.4, chances[1][0], 0.6, 0.8):
-        cut = [exits.stopped_at(t, c, theta) for t, c in zip(never, chances, strict=True)]
+        cut = exits.cut(never, chances, theta)
         ran = run(theta)
         assert [(t.answer, t.retrievals, t.stopped_by) for t in cut] == [
             (t.answer, t.retrievals, t.stopped_by) for t in ran

@@ -33,6 +33,8 @@ def test_a_word_a_question_and_back():
     words = outcomes.pack(kept)
     assert words == "2s1 1e2q? 0b4qmu 0e2i?"
     assert outcomes.unpack(words) == kept
+    rows = [{"method": "flare", "outcomes": words}, {"method": "dragin", "outcomes": "2s1"}]
+    assert outcomes.by_method(rows) == {"flare": kept, "dragin": kept[:1]}
     assert [o.right for o in kept] == [t.right for t in TRACES] == [1, 1, 0, 0]
     assert [o.exact for o in kept] == [1, 0, 0, 0]
     assert outcomes.unpack("") == [] and outcomes.unpack("0b12")[0].retrievals == 12

@@ -36,11 +36,8 @@ class Runs:
 
     def of(self, name: str, method: str) -> list[outcomes.Outcome]:
         """A method's outcomes on a dataset or a group; KeyError where one is missing."""
-        rows = [
-            {row["method"]: row for row in self.files[part]["rows"]}[method]
-            for part in GROUPS.get(name, (name,))
-        ]
-        return [outcome for row in rows for outcome in outcomes.unpack(row["outcomes"])]
+        parts = [self.files[part]["rows"] for part in GROUPS.get(name, (name,))]
+        return [outcome for rows in parts for outcome in outcomes.by_method(rows)[method]]
 
     def scores(self, name: str, method: str, em: str) -> list[int]:
         """ACC, or EM, question by question."""

@@ -22,7 +22,7 @@ def rows(profile: str, dataset: str, n: int | None) -> list[dict]:
     lab, questions = open_lab(profile, dataset, mode="auto"), data.load(dataset, "test")[:n]
     traces = METHODS["skill_rag"](questions, lab, router=exits.ExitThreshold(exits.NEVER))
     rng = np.random.default_rng(0)
-    doubts = [[1 - r.confidence for r in t.rounds if r.label] for t in traces]
+    doubts = exits.doubts(traces)
     signals = {
         "score router": exits.chances(lab.backbone, traces),
         "1 - confidence": doubts,
